@@ -1,6 +1,6 @@
 """Runs once, as root, in the last stage of an image build: what needs its Python but no shell.
 
-Takes out pip and its kin, which a running worker never needs, and compiles what a worker imports,
+Takes out the installers, which a running worker never needs, and compiles what a worker imports,
 because a read-only file system cannot keep what is compiled later. The modules to import are its
 arguments, the worker's by default. The official Kubernetes client has a thousand model classes that
 nobody here imports, and Pygments, which Rich brings along, hundreds of languages: of these, only
@@ -34,7 +34,7 @@ IMPORTED = ("asyncjob_worker.cli", "asyncjob_worker.builtin")
 
 
 def remove_installers(base: Path) -> None:
-    """Remove pip, its kin and the wheels to install them from, where the base image has them."""
+    """Remove pip, its companions and their wheels, where the base image has them."""
     for pattern in INSTALLERS:
         for path in base.glob(pattern):
             if path.is_dir():

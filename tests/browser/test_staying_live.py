@@ -42,12 +42,12 @@ window.EventSource = class extends EventTarget {
 
 @dataclass(frozen=True)
 class House:
-    """Two namespaces; the keeper may do all in the first, and look at jobs in the second."""
+    """Two namespaces; the owner may do all in the first, and look at jobs in the second."""
 
     gateway: GatewayProcess
     first: Space
     second: Space
-    keeper: str
+    owner: str
 
     def url(self, path: str) -> str:
         """Return the address of a page."""
@@ -83,21 +83,21 @@ def house(
     first, second = Space("first", admin).create(), Space("second", admin).create()
     kubeconfig = gateway_kubeconfig(plane, first, folder / "kubeconfig")
     let_in(second, ACCOUNT, first.name, ACCOUNT)
-    keeper = caller(first, "keeper", "asyncjob-job-admin")
-    let_in(second, "keeper", first.name, "asyncjob-job-submitter")
+    owner = caller(first, "owner", "asyncjob-job-admin")
+    let_in(second, "owner", first.name, "asyncjob-job-submitter")
     log = folder / "gateway.log"
     log.touch()
     names = [f"--namespace={space.name}" for space in (first, second)]
     with GatewayProcess(kubeconfig, log, *names, "--auth-cache=1") as gateway:
-        yield House(gateway.until_ready(), first, second, keeper)
+        yield House(gateway.until_ready(), first, second, owner)
 
 
 @pytest.fixture
 def window(house: House, browser: Browser) -> Iterator[BrowserContext]:
-    """Open a browser window in which the keeper has signed in."""
+    """Open a browser window in which the owner has signed in."""
     opened = browser.new_context()
     opened.set_default_timeout(PATIENCE_MILLISECONDS)
-    sign_in(opened.new_page(), house.url("/sign-in"), house.keeper)
+    sign_in(opened.new_page(), house.url("/sign-in"), house.owner)
     yield opened
     opened.close()
 

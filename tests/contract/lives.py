@@ -12,7 +12,7 @@ from contract.scenarios import Scenario
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
 _WORKER = re.compile(r"\b(fake-worker|worker-[a-z0-9-]+)(/[0-9a-f]+)?")
 _RANDOM = {"uid": "<uid>", "claim": "<claim>", "holderUID": "<uid>", "durationSeconds": "<seconds>"}
-_LAW = re.compile(r"\(([a-z]+\.[\w.-]+)\)")
+_RULE = re.compile(r"\(([a-z]+\.[\w.-]+)\)")
 _UNKNOWN = re.compile(r'unknown field "[^"]+"')
 _FIELD = re.compile(r"spec\.[\w.]+")
 
@@ -66,7 +66,7 @@ def _same(value: Any) -> Any:
 
 def _refusal(code: int, words: str) -> tuple[int, str]:
     """Return the code, and the rule, unknown field or field that the words are about."""
-    for pattern in (_LAW, _UNKNOWN, _FIELD):
+    for pattern in (_RULE, _UNKNOWN, _FIELD):
         if found := pattern.search(words):
             return code, found.group(0)
     return code, words

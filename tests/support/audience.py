@@ -5,7 +5,7 @@ from typing import Any
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import CRON_JOB_UID_LABEL, PARENT_LABEL
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from support.snapshots import at, raw
@@ -18,7 +18,7 @@ class Audience:
         self.now = 0.0
         self.wanted: dict[str, str] = {}
         self._version = 100
-        self.observer = JobController(DecisionOptions(), self.moment, self)
+        self.observer = JobEvaluator(DecisionOptions(), self.moment, self)
 
     def moment(self) -> Now:
         return at(self.now)
@@ -52,7 +52,7 @@ class Audience:
 
     def see(self, name: str, **changes: Any) -> str:
         """Show a job as it changes; return its UID."""
-        self.observer.on_update(self.obj(name, **changes), live=True)
+        self.observer.on_update(self.obj(name, **changes), just_changed=True)
         return f"uid-{name}"
 
     def queue(self, name: str = "default", **spec: Any) -> None:

@@ -21,7 +21,7 @@ LEGAL = {
 }
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
 GATES = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
-WISHES = {"cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority"}
+CONTROL_CHANGES = {"cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority"}
 BUDGETS = ("retries", "crashes", "releases")
 
 
@@ -79,14 +79,14 @@ def _state(job: Obj) -> Iterator[str]:
 
 def _spec(before: Obj, job: Obj) -> Iterator[str]:
     after = job["spec"]
-    for name in {*before, *after} - WISHES:
+    for name in {*before, *after} - CONTROL_CHANGES:
         if before.get(name) != after.get(name):
             yield f"spec.{name} changed"
     if before.get("cancel") and not after.get("cancel"):
         yield "cancel was taken back"
-    for wish in ("redrive", "rerun"):
-        if after.get(wish, 0) < before.get(wish, 0):
-            yield f"{wish} shrank"
+    for control in ("redrive", "rerun"):
+        if after.get(control, 0) < before.get(control, 0):
+            yield f"{control} shrank"
 
 
 def _step(was: Obj, job: Obj) -> Iterator[str]:

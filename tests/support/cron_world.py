@@ -22,7 +22,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.names import JOBS, collection_path, cron_job_path
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
-from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.workqueue import ItemBackoff
@@ -31,7 +31,7 @@ from asyncjob_operator.core.schedules.reservation import REQUEST_TIMEOUT_SECONDS
 from asyncjob_operator.core.schedules.view import read_cron_job
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.schedules import raw_cron, seconds
-from support.vitals import containment
+from support.vitals import quarantine
 
 UID = "uid-nightly"
 PATH = cron_job_path("ns", "nightly")
@@ -199,12 +199,12 @@ class Replica:
         self.task: asyncio.Task[None] | None = None
         metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
-        self.schedules = CronJobController(name, ScheduledJobCache(), self.moment, self._want)
+        self.schedules = CronJobEvaluator(name, ScheduledJobCache(), self.moment, self._want)
         self.actor = CronJobReconciler(
             session,
             self.schedules,
             backoff=ItemBackoff(0.001, 0.002),
-            events=EventRecorder(session, name, self.moment, metrics, containment()),
+            events=EventRecorder(session, name, self.moment, metrics, quarantine()),
             metrics=metrics,
             leads=lambda: True,
             on_job=self._saw_job,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch, renewal_fields
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import (
     Failure,
@@ -49,6 +49,11 @@ def worker_kubeconfig(worker: "FakeWorker", path: Path) -> Path:
     user = {"token": answer["status"]["token"]}
     write_kubeconfig(path, url=api.url, ca_file=api.ca_file, user=user, namespace=namespace)
     return path
+
+
+def renewal_fields(lease: Object, renewals: int, time: str) -> Object:
+    """Return the status fields of a heartbeat; `lease` is the one of the claim."""
+    return {"lease": {**lease, "renewals": renewals, "renewTime": time}, "lastUpdateTime": time}
 
 
 class FakeWorker:
@@ -131,7 +136,7 @@ class FakeWorker:
         """Report a failed attempt."""
         obj = self.jobs.get(name)
         what = Failure(type="ValueError", category="Internal", message="no luck", **failure)
-        move = fail(read_job(obj), what, now=now(), draw=0.5)
+        move = fail(read_job(obj), what, now=now(), jitter_sample=0.5)
         return self._report(obj, status_fields(move, obj["status"]))
 
     def succeed(self, name: str) -> Object:

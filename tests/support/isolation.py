@@ -73,7 +73,7 @@ class Shop:
         children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         **settings: Any,
     ) -> None:
-        self.settings = Settings(**{"app": TARGET, "stop_wait": PATIENCE, **settings})
+        self.settings = Settings(**{"app": TARGET, "stop_grace_seconds": PATIENCE, **settings})
         self.pool = ProcessPool(begin or begin_with(), most, jobs_per_process=jobs_each)
         starts = HandlerExecutor(1, self.pool)
         self.tools = replace(

@@ -83,9 +83,9 @@ class Jobs:
         """Return whether there is such a job."""
         return self.api.answers(job_path(self.namespace, name))
 
-    def wish(self, name: str, **wishes: Any) -> None:
+    def change_spec(self, name: str, **controls: Any) -> None:
         """Change what a user may change."""
-        self.api.merge(job_path(self.namespace, name), {"spec": wishes})
+        self.api.merge(job_path(self.namespace, name), {"spec": controls})
 
     def until_phase(self, name: str, phase: str, within: float = 10.0) -> Object:
         """Return the status once the job is in the phase."""

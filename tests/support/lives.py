@@ -61,9 +61,9 @@ class Life:
         status: dict[str, Any] = self.read()["status"]
         return status
 
-    def wish(self, **wishes: Any) -> Answer:
+    def change_spec(self, **controls: Any) -> Answer:
         """Change its spec."""
-        return self.admin.merge(self.path, {"spec": wishes})
+        return self.admin.merge(self.path, {"spec": controls})
 
     def claim(self, by: Worker | None = None) -> dict[str, Any]:
         """Have a worker claim it."""
@@ -102,37 +102,37 @@ def succeeded(view: JobView) -> PhaseChange:
 
 def failed(view: JobView) -> PhaseChange:
     """Decide for another attempt."""
-    return phase_change.fail(view, NO_LUCK, now=at(9), draw=0.5)
+    return phase_change.fail(view, NO_LUCK, now=at(9), jitter_sample=0.5)
 
 
 def given_up(view: JobView) -> PhaseChange:
     """Decide for the dead letter."""
-    return phase_change.fail(view, HOPELESS, now=at(9), draw=0.5)
+    return phase_change.fail(view, HOPELESS, now=at(9), jitter_sample=0.5)
 
 
 def released(view: JobView) -> PhaseChange:
     """Decide for a release."""
-    return phase_change.release(view, Reason.RELEASED, "drained", now=at(9), draw=0.5)
+    return phase_change.release(view, Reason.RELEASED, "drained", now=at(9), jitter_sample=0.5)
 
 
 def evicted(view: JobView) -> PhaseChange:
     """Decide for a release because the pod is gone."""
-    return phase_change.release(view, Reason.WORKER_GONE, "gone", now=at(9), draw=0.5)
+    return phase_change.release(view, Reason.WORKER_GONE, "gone", now=at(9), jitter_sample=0.5)
 
 
 def overran(view: JobView) -> PhaseChange:
     """Decide for another attempt after one that ran too long."""
-    return phase_change.fail(view, TOO_LONG, now=at(9), draw=0.5)
+    return phase_change.fail(view, TOO_LONG, now=at(9), jitter_sample=0.5)
 
 
 def refused(view: JobView) -> PhaseChange:
     """Decide for the dead letter of a job whose result cannot be stored."""
-    return phase_change.fail(view, UNSTORABLE, now=at(9), draw=0.5)
+    return phase_change.fail(view, UNSTORABLE, now=at(9), jitter_sample=0.5)
 
 
 def crashed(view: JobView) -> PhaseChange:
     """Decide for a crash."""
-    return phase_change.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), draw=0.5)
+    return phase_change.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), jitter_sample=0.5)
 
 
 def cancelled(view: JobView) -> PhaseChange:
@@ -185,7 +185,7 @@ def _by_operator(decide: Decide) -> Callable[[Life], None]:
 
 
 def _cancel(life: Life) -> None:
-    life.wish(cancel=True).object()
+    life.change_spec(cancel=True).object()
 
 
 def _must(answer: Answer) -> None:

@@ -9,7 +9,7 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import at
-from support.vitals import containment, pulse
+from support.vitals import loop_health, quarantine
 
 
 class Scene:
@@ -18,13 +18,13 @@ class Scene:
     def __init__(self) -> None:
         self.session, self.metrics, self.now = FakeSession(), OperatorMetrics(), 0.0
         session = cast("KubeSession", self.session)
-        self.notices = EventRecorder(session, "me", self.moment, self.metrics, containment())
+        self.notices = EventRecorder(session, "me", self.moment, self.metrics, quarantine())
 
     def moment(self) -> Now:
         return at(self.now)
 
     async def post(self) -> None:
-        posting = asyncio.create_task(self.notices.run(pulse()))
+        posting = asyncio.create_task(self.notices.run(loop_health()))
         for _ in range(200):
             self.now += 0.0001
             await asyncio.sleep(0)

@@ -52,7 +52,7 @@ SPECS = st.fixed_dictionaries(
         ),
     },
 )
-WISHES = st.one_of(
+CONTROL_CHANGES = st.one_of(
     st.fixed_dictionaries({"cancel": st.booleans()}),
     st.fixed_dictionaries({"suspend": st.booleans()}),
     st.fixed_dictionaries({"redrive": st.integers(0, 5)}),
@@ -123,12 +123,12 @@ class RandomLives(RuleBasedStateMachine):
         self.known[name] = admin.get(job_path(namespace, name)).object()
 
     @precondition(lambda self: self.known)
-    @rule(pick=st.integers(0, 9), wish=WISHES)
-    def wish(self, pick: int, wish: dict[str, Any]) -> None:
+    @rule(pick=st.integers(0, 9), control=CONTROL_CHANGES)
+    def change_spec(self, pick: int, control: dict[str, Any]) -> None:
         """Change the spec, as a user."""
         name = self._name(pick)
         path = job_path(self.world.space.name, name)
-        self._judge(name, self.world.space.admin.merge(path, {"spec": wish}))
+        self._judge(name, self.world.space.admin.merge(path, {"spec": control}))
 
     @precondition(lambda self: self.known)
     @rule(pick=st.integers(0, 9), by=st.integers(0, 9))
@@ -210,14 +210,14 @@ class RandomLives(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(pick=st.integers(0, 9))
     def cancel(self, pick: int) -> None:
-        """Wish a job cancelled as a user, and see to it as the operator."""
+        """Request the cancellation of a job as a user, and carry it out as the operator."""
         name = self._name(pick)
-        wished = self.world.space.admin.merge(
+        requested = self.world.space.admin.merge(
             job_path(self.world.space.name, name), {"spec": {"cancel": True}}
         )
-        self._judge(name, wished)
+        self._judge(name, requested)
         view = read_job(self.known[name])
-        if wished.accepted and view.phase not in {Phase.RUNNING, Phase.CANCELLED}:
+        if requested.accepted and view.phase not in {Phase.RUNNING, Phase.CANCELLED}:
             self._move(name, lives.dropped(view)).object()
 
     @precondition(lambda self: self.known)

@@ -103,9 +103,11 @@ def seen(
     options: DecisionOptions | None = None,
 ) -> Snapshot:
     """Return the snapshot of a job that this replica has known unchanged since `first`."""
-    sighting = observe(None, view, queue, at(first), live=True)
+    observation = observe(None, view, queue, at(first), just_changed=True)
     known = holder or HolderStatus(pods_known=True, pod=pod(), newest_worker=WORKER)
-    return Snapshot(view, sighting, options or DecisionOptions(), queue, known, rival_among(others))
+    return Snapshot(
+        view, observation, options or DecisionOptions(), queue, known, rival_among(others)
+    )
 
 
 def rival_among(others: tuple[JobView, ...]) -> JobView | None:

@@ -2,15 +2,15 @@
 
 import time
 
-from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.loop_health import LoopHealth
+from asyncjob_operator.telemetry.quarantine import Quarantine
 
 
-def containment() -> Containment:
-    """Return a containment that counts nothing."""
-    return Containment(time.monotonic, lambda _kind: None)
+def quarantine() -> Quarantine:
+    """Return a quarantine that counts nothing."""
+    return Quarantine(time.monotonic, lambda _kind: None)
 
 
-def pulse(name: str = "loop", limit: float = 60.0) -> LoopHealth:
-    """Return a pulse on the real clock."""
+def loop_health(name: str = "loop", limit: float = 60.0) -> LoopHealth:
+    """Return a loop's health by the real clock."""
     return LoopHealth(name, limit, time.monotonic)

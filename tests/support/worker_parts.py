@@ -12,7 +12,7 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.held_job import HeldJob
 
 ME = LeaseHolder("worker-0", "pod-uid", "worker-0/1")
@@ -66,7 +66,7 @@ def job(
 
 def held(*, sent_at: float | None = None, **changes: Any) -> HeldJob:
     """Return a job that we hold, claimed just now unless said otherwise."""
-    return HeldJob.from_response(job(**changes), lease_seconds() if sent_at is None else sent_at)
+    return HeldJob.from_response(job(**changes), boottime() if sent_at is None else sent_at)
 
 
 def an_app() -> WorkerApp:

@@ -118,7 +118,7 @@ class Field:
         return self.api.merge(job_path(self.namespace, name), body)
 
     def cancel(self, name: str) -> None:
-        """Wish the job cancelled."""
+        """Request the cancellation of the job."""
         self.patch(name, {"spec": {"cancel": True}})
 
     def write_status(self, name: str, fields: Mapping[str, Any]) -> Object:

@@ -7,7 +7,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import PARENT_LABEL, job_path
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
@@ -17,7 +17,7 @@ from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession, Object
 from support.snapshots import at, raw, running, stamp
-from support.vitals import containment
+from support.vitals import quarantine
 
 STEPS = 5000
 FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
@@ -37,12 +37,12 @@ class World:
         """Let a new operator begin, that has seen nothing yet."""
         self._wanted.clear()
         session = cast("KubeSession", self.session)
-        self.observer = observer = JobController(self._options, self.moment, self)
+        self.observer = observer = JobEvaluator(self._options, self.moment, self)
         correction = CacheUpdates(
             on_pod=observer.worker_pods.on_pod_update,
             on_lease=observer.worker_pods.on_lease_update,
             on_lease_deleted=observer.worker_pods.on_lease_delete,
-            on_job=lambda obj: observer.on_update(obj, live=False),
+            on_job=lambda obj: observer.on_update(obj, just_changed=False),
             on_job_deleted=observer.on_delete,
         )
         self._actor = JobReconciler(
@@ -50,13 +50,13 @@ class World:
             observer,
             preconditions=PreconditionChecker(session, correction),
             backoff=ItemBackoff(1.0, 60.0),
-            events=EventRecorder(session, "me", self.moment, self.metrics, containment()),
+            events=EventRecorder(session, "me", self.moment, self.metrics, quarantine()),
             metrics=self.metrics,
             recovery_summary=RecoverySummary(),
             leads=lambda: True,
         )
         for obj in self.session.objects.values():
-            observer.on_update(obj, live=False)
+            observer.on_update(obj, just_changed=False)
 
     def moment(self) -> Now:
         """Return now."""
@@ -86,16 +86,16 @@ class World:
             obj["metadata"]["labels"] = {PARENT_LABEL: f"uid-{parent}"}
         self.store(name, obj)
 
-    def wish(self, name: str, **wishes: Any) -> None:
+    def change_spec(self, name: str, **controls: Any) -> None:
         """Change what a user may change."""
         obj = self.get(name)
-        self.store(name, {**obj, "spec": {**obj["spec"], **wishes}})
+        self.store(name, {**obj, "spec": {**obj["spec"], **controls}})
 
     def store(self, name: str, obj: Object) -> None:
         """Store a job as it is to be, past all rules."""
         stored: JsonObject = self.session.put(job_path("ns", name), obj)
         if not self.blind:
-            self.observer.on_update(stored, live=True)
+            self.observer.on_update(stored, just_changed=True)
 
     def delete(self, name: str) -> None:
         """Delete a job."""

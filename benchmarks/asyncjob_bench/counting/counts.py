@@ -18,16 +18,17 @@ from asyncjob.names import job_status_path
 from asyncjob_bench.counting import job_states
 from asyncjob_bench.counting.counters import blocks_kept, count_instructions
 from asyncjob_bench.harness.handlers import NOTHING, app
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.claiming.watcher import RowReader
-from asyncjob_worker.clock import awake_seconds
+from asyncjob_worker.clock import monotonic
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
-from asyncjob_worker.leases.heartbeat import TICK_SECONDS, Lateness
+from asyncjob_worker.leases.heartbeat import TICK_SECONDS
+from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from asyncjob_worker.settings import Settings
@@ -56,25 +57,25 @@ class _NoActions:
         raise AssertionError(f"a plain job does not die: {job.name}: {message}")
 
 
-def new_observer() -> JobController:
+def new_observer() -> JobEvaluator:
     """Return the part of an operator that takes in jobs."""
-    return JobController(DecisionOptions(), lambda: Now(0.0, WALL), _NoActions())
+    return JobEvaluator(DecisionOptions(), lambda: Now(0.0, WALL), _NoActions())
 
 
 def operator_instructions_per_job(known: int) -> float:
     """Return our own instructions for the three events of a job, beside so many that wait."""
     watching = new_observer()
     for number in range(known):
-        watching.on_update(job_states.queued(number), live=True)
+        watching.on_update(job_states.queued(number), just_changed=True)
     for number in range(FIRST - OPERATOR_WARM_UP, FIRST):
         for state in _job_events(number):
-            watching.on_update(state, live=True)
+            watching.on_update(state, just_changed=True)
     seen = [
         state for number in range(FIRST, FIRST + OPERATOR_JOBS) for state in _job_events(number)
     ]
     with count_instructions() as count:
         for state in seen:
-            watching.on_update(state, live=True)
+            watching.on_update(state, just_changed=True)
     return count.instructions / OPERATOR_JOBS
 
 
@@ -122,8 +123,8 @@ class WorkerPath:
         settings = Settings(concurrency=1)
         queue = QueueState(lambda: None)
         enforced = cast("EnforcementCheck", _Enforced())
-        late = Lateness(TICK_SECONDS, awake_seconds)
-        self._claimer = Claimer(session, app, queue, job_states.HOLDER, enforced, lateness=late)
+        late = HeartbeatLag(TICK_SECONDS, monotonic)
+        self._claimer = Claimer(session, app, queue, job_states.HOLDER, enforced, lag=late)
         self._reporter = OutcomeWriter(session, lambda _held, move, _error: move)
         self._settings, self._tools = settings, AttemptServices.from_settings(settings)
         self._reader = RowReader()
@@ -194,7 +195,7 @@ def waiting_blocks() -> float:
     """Return what the operator keeps of a job that waits."""
     watching = new_observer()
     return blocks_kept(
-        lambda number: watching.on_update(job_states.queued(number), live=True), BLOCKS_OF
+        lambda number: watching.on_update(job_states.queued(number), just_changed=True), BLOCKS_OF
     )
 
 
@@ -202,7 +203,8 @@ def finished_blocks() -> float:
     """Return what the operator keeps of a finished job."""
     watching = new_observer()
     return blocks_kept(
-        lambda number: watching.on_update(job_states.completed(number), live=True), BLOCKS_OF
+        lambda number: watching.on_update(job_states.completed(number), just_changed=True),
+        BLOCKS_OF,
     )
 
 

@@ -70,7 +70,7 @@ def start_node(layout: NodePaths, plan: NodePlan, watch: StepTimer) -> list[Mana
     write_configs(layout, plan)
     containerd = parts.containerd()
     containerd.spawn()
-    watch.lap("surroundings")
+    watch.lap("environment")
     plane = ControlPlane(plane_options(layout, plan.block))
     plane.start()
     layout.kubeconfig.write_bytes(plane.kubeconfig.read_bytes())

@@ -15,7 +15,7 @@ BLOCKS: Blocks = {
     "chart.values": installation.chart_values,
     "lifecycle.diagram": resources.diagram,
     "lifecycle.phases": resources.phases,
-    "lifecycle.edges": resources.edges,
+    "lifecycle.transitions": resources.transitions,
     "lifecycle.reasons": resources.reasons,
     "cli.commands": cli.commands,
     "cli.shared": cli.shared,

@@ -59,9 +59,10 @@ def _field_type(field: JsonObject) -> str:
 
 
 def diagram() -> str:
-    """Return the state diagram in Mermaid's language, one arrow per edge."""
+    """Return the state diagram in Mermaid's language, one arrow per transition."""
     arrows = [
-        f"    {edge.source.value} --> {edge.target.value} : {_actors(edge)}" for edge in TRANSITIONS
+        f"    {transition.source.value} --> {transition.target.value} : {_actors(transition)}"
+        for transition in TRANSITIONS
     ]
     lines = ["stateDiagram-v2", "    [*] --> Queued : API server", *arrows]
     ends = [f"    {phase.value} --> [*]" for phase in (Phase.SUCCEEDED, Phase.CANCELLED)]
@@ -75,26 +76,26 @@ def phases() -> str:
     )
 
 
-def edges() -> str:
-    """Return the table of edges: who, when, reasons, counters that may grow."""
+def transitions() -> str:
+    """Return the table of transitions: who, when, reasons, counters that may grow."""
     return table(
         ("From", "To", "Who", "When", "Reasons", "May grow"),
         [
             (
-                f"`{edge.source.value}`",
-                f"`{edge.target.value}`",
-                _actors(edge),
-                edge.description,
-                _reasons(edge),
-                ", ".join(f"`{name}`" for name in sorted(edge.incremented)),
+                f"`{transition.source.value}`",
+                f"`{transition.target.value}`",
+                _actors(transition),
+                transition.description,
+                _reasons(transition),
+                ", ".join(f"`{name}`" for name in sorted(transition.incremented)),
             )
-            for edge in TRANSITIONS
+            for transition in TRANSITIONS
         ],
     )
 
 
 def reasons() -> str:
-    """Return the table of reasons, each with the edges that carry it."""
+    """Return the table of reasons, each with the transitions that carry it."""
     return table(
         ("Reason", "Meaning", "On the way to"),
         [(f"`{reason.value}`", text, _targets(reason)) for reason, text in REASON_DOCS.items()],
@@ -102,25 +103,27 @@ def reasons() -> str:
 
 
 def _targets(reason: Reason) -> str:
-    targets = dict.fromkeys(edge.target.value for edge in TRANSITIONS if reason in edge.reasons)
+    targets = dict.fromkeys(
+        transition.target.value for transition in TRANSITIONS if reason in transition.reasons
+    )
     return ", ".join(f"`{target}`" for target in targets)
 
 
-def _reasons(edge: Transition) -> str:
-    """Return the reasons; whose each is, where two actors take the edge for different ones."""
+def _reasons(transition: Transition) -> str:
+    """Return the reasons; whose each is, where two actors take it for different ones."""
     texts = {
         actor.value: ", ".join(
-            f"`{reason.value}`" for reason in Reason if reason in edge.reasons_by_actor[actor]
+            f"`{reason.value}`" for reason in Reason if reason in transition.reasons_by_actor[actor]
         )
-        for actor in sorted(edge.actors)
+        for actor in sorted(transition.actors)
     }
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{actor}: {text}" for actor, text in texts.items())
 
 
-def _actors(edge: Transition) -> str:
-    return " or ".join(sorted(actor.value for actor in edge.actors))
+def _actors(transition: Transition) -> str:
+    return " or ".join(sorted(actor.value for actor in transition.actors))
 
 
 @dataclass(frozen=True)

@@ -96,10 +96,10 @@ FINAL_FAILURE = Failure(type="ValueError", category="Validation", message="hopel
 
 _BY_WORKER: Final[Mapping[str, Decide]] = {
     "succeed": lambda job, now: phase_change.succeed(job, now=now, result={"sum": 3}),
-    "fail": lambda job, now: phase_change.fail(job, RETRYABLE_FAILURE, now=now, draw=0.5),
-    "give up": lambda job, now: phase_change.fail(job, FINAL_FAILURE, now=now, draw=0.5),
+    "fail": lambda job, now: phase_change.fail(job, RETRYABLE_FAILURE, now=now, jitter_sample=0.5),
+    "give up": lambda job, now: phase_change.fail(job, FINAL_FAILURE, now=now, jitter_sample=0.5),
     "release": lambda job, now: phase_change.release(
-        job, Reason.RELEASED, "drained", now=now, draw=0.5
+        job, Reason.RELEASED, "drained", now=now, jitter_sample=0.5
     ),
     "stop": lambda job, now: phase_change.cancel_running_job(job, "on request", now=now),
 }
@@ -109,10 +109,10 @@ _BY_OPERATOR: Final[Mapping[str, Decide]] = {
     "schedule": lambda job, now: phase_change.schedule(job, now=now),
     "hold": lambda job, now: phase_change.hold(job, Reason.QUEUE_PAUSED, "paused", now=now),
     "crash": lambda job, now: phase_change.crash(
-        job, Reason.LEASE_EXPIRED, "silent", now=now, draw=0.5
+        job, Reason.LEASE_EXPIRED, "silent", now=now, jitter_sample=0.5
     ),
     "evict": lambda job, now: phase_change.release(
-        job, Reason.WORKER_GONE, "gone", now=now, draw=0.5
+        job, Reason.WORKER_GONE, "gone", now=now, jitter_sample=0.5
     ),
     "redrive": lambda job, now: phase_change.redrive(job, now=now),
     "drop": lambda job, now: phase_change.cancel_waiting_job(

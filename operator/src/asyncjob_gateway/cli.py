@@ -288,7 +288,8 @@ def run(*, log_format: Any, log_level: str, **given: Any) -> None:
     spaces there.
     """
     level = logging.getLevelNamesMapping()[log_level.upper()]
-    configure_logging(log_format, level, info_only=["sse_starlette"])  # it logs each event, in full
+    # Below INFO it logs each event, in full.
+    configure_logging(log_format, level, library_levels={"sse_starlette": logging.INFO})
     settings = GatewaySettings(
         **{_REPEATABLE_OPTIONS.get(name, name): value for name, value in given.items()}
     )

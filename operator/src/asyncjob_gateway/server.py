@@ -195,13 +195,13 @@ def _make_connections(settings: GatewaySettings, outgoing: int) -> ConnectionTab
 async def _serve_with_caches(context: AppContext, connections: ConnectionTable) -> None:
     """Serve, with the caches kept up to date; a cache that fails takes the process along."""
     async with asyncio.TaskGroup() as group:
-        keepers = [
+        background_tasks = [
             group.create_task(view.run(context.session, context.metrics.watch_counter))
             for view in context.caches.values()
         ]
         await serve_until_stopped(make_asgi_app(context), context, connections)
-        for keeper in keepers:
-            keeper.cancel()
+        for task in background_tasks:
+            task.cancel()
 
 
 def _make_authenticator(settings: GatewaySettings, session: KubeSession) -> Authenticator:

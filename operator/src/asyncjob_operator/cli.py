@@ -7,6 +7,7 @@ import click
 import uvloop
 
 from asyncjob.errors import AsyncJobError
+from asyncjob.logs import LogFormat
 from asyncjob_operator.kopf_handlers import run_operator
 from asyncjob_operator.options import (
     CONNECTION_OPTIONS,
@@ -16,7 +17,7 @@ from asyncjob_operator.options import (
     with_options,
 )
 from asyncjob_operator.process import check as look_for_problems
-from asyncjob_operator.telemetry.logs import LogFormat, configure_logs
+from asyncjob_operator.telemetry.logs import configure_operator_logs
 
 
 @click.group()
@@ -27,9 +28,9 @@ def main() -> None:
 
 @main.command()
 @with_options(CONNECTION_OPTIONS, RUN_OPTIONS, LOGGING_OPTIONS)
-def run(*, log_format: str, log_level: str, **given: Any) -> None:
+def run(*, log_format: LogFormat, log_level: str, **given: Any) -> None:
     """Run until SIGTERM. While something is missing, say so once a minute and wait."""
-    configure_logs(LogFormat(log_format), log_level.upper())
+    configure_operator_logs(log_format, log_level)
     try:
         uvloop.run(run_operator(settings_from(given)))
     except AsyncJobError as error:

@@ -12,7 +12,7 @@ from asyncjob_operator.controllers.events import (
     RecoveryBurstEvents,
     UnservedQueueEvents,
 )
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.queue_status import JobStatsCollector, QueueStatusWriter
@@ -30,10 +30,10 @@ from asyncjob_operator.core.events import job_event
 from asyncjob_operator.cron_jobs import CronJobs
 from asyncjob_operator.kube.clock import Clock, monotonic
 from asyncjob_operator.settings import Settings
-from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import Quarantine
 
 MAX_PER_LANE: Final = MAX_CONCURRENT_RECONCILES // 4
 """Jobs of one lane (one policy in one namespace) that are reconciled at the same time.
@@ -56,26 +56,26 @@ class Components:
         leads = leadership.leads
         now = Clock(session.server_time).now
         self.recovery_summary = RecoverySummary()
-        containment = self.containment = Containment(
-            monotonic, lambda kind: metrics.objects_set_aside.labels(kind).inc()
+        quarantine = self.quarantine = Quarantine(
+            monotonic, lambda kind: metrics.objects_quarantined.labels(kind).inc()
         )
-        self.events = EventRecorder(session, settings.identity, now, metrics, containment)
+        self.events = EventRecorder(session, settings.identity, now, metrics, quarantine)
 
         # Jobs: evaluated whenever they change, and reconciled from a queue
         job_queue = WorkQueue(max_per_lane=MAX_PER_LANE)
         admission_queue = WorkQueue(requeue_dirty=True, max_per_lane=MAX_PER_NAMESPACE)
         job_metrics = JobMetrics(metrics.registry, leads, monotonic)
-        job_controller = self.job_controller = JobController(
+        job_evaluator = self.job_evaluator = JobEvaluator(
             settings.options,
             now,
             ReconcileEnqueuer(job_queue, admission_queue, self.events, leads),
             job_metrics,
-            containment,
+            quarantine,
         )
         job_reconciler = JobReconciler(
             session,
-            job_controller,
-            preconditions=PreconditionChecker(session, _cache_updates(job_controller)),
+            job_evaluator,
+            preconditions=PreconditionChecker(session, _cache_updates(job_evaluator)),
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=self.events,
             metrics=metrics,
@@ -85,13 +85,13 @@ class Components:
             on_recovered=RecoveryBurstEvents(self.events.record, monotonic).on_recovered,
         )
         self.job_reconcilers = ReconcilePool(
-            job_queue, job_reconciler, leadership, containment, job_controller.evaluate
+            job_queue, job_reconciler, leadership, quarantine, job_evaluator.evaluate
         )
 
         # Queues: admission to those with limits, their status, and those that nobody serves
         reservations = ReservationController(
             session,
-            AdmissionRounds(job_controller),
+            AdmissionRounds(job_evaluator),
             now=now,
             leads=leads,
             enqueue=lambda key: admission_queue.add(key, key.partition("/")[0]),
@@ -99,11 +99,11 @@ class Components:
             metrics=metrics,
         )
         self.admission_reconcilers = ReconcilePool(
-            admission_queue, reservations, leadership, containment
+            admission_queue, reservations, leadership, quarantine
         )
-        queue_stats, workers = job_controller.queue_stats, job_controller.worker_registry
+        queue_stats, workers = job_evaluator.queue_stats, job_evaluator.worker_registry
         self.queue_status = QueueStatusWriter(
-            session, queue_stats.changed_statuses, leads, containment, monotonic
+            session, queue_stats.changed_statuses, leads, quarantine, monotonic
         )
         self.unserved_queue_events = UnservedQueueEvents(
             queue_stats.oldest_waits, workers.capacity_by_queue, self.events.record
@@ -114,55 +114,55 @@ class Components:
             settings,
             session,
             leadership,
-            job_controller=job_controller,
+            job_evaluator=job_evaluator,
             events=self.events,
             metrics=metrics,
-            containment=containment,
+            quarantine=quarantine,
             now=now,
         )
 
         # Removal of finished jobs, and of the Leases of workers that are gone
         self.retention = RetentionController(
             session,
-            job_controller.store,
-            queue_of=job_controller.queues.view,
+            job_evaluator.store,
+            queue_of=job_evaluator.queues.view,
             options=settings.retention_options,
             rate=settings.retention_rate,
             interval=settings.retention_interval,
             now=now,
             leads=leads,
             record_event=self.events.record,
-            is_needed=job_controller.dependency_graph.is_needed,
+            is_needed=job_evaluator.dependency_graph.is_needed,
             metrics=metrics,
-            containment=containment,
+            quarantine=quarantine,
         )
         self.stale_workers = StaleWorkerCollector(
             session,
             settings.watched_namespaces,
             timeout=settings.worker_timeout,
-            busy_pods=job_controller.store.busy_pods,
+            busy_pods=job_evaluator.store.busy_pods,
             clock=monotonic,
             leads=leads,
             metrics=metrics,
-            containment=containment,
+            quarantine=quarantine,
         )
 
         # What the metrics read on each scrape
         self.job_stats = JobStatsCollector(
-            job_controller,
+            job_evaluator,
             settings.retention_options.namespace_limit if settings.retention else None,
         )
         job_metrics.expose(self.job_stats.stats)
         metrics.register_sources(
             leads,
-            job_controller.store.by_phase,
-            lambda: len(job_controller.delaying_queue),
-            containment.counts_by_kind,
+            job_evaluator.store.by_phase,
+            lambda: len(job_evaluator.delaying_queue),
+            quarantine.counts_by_kind,
         )
 
 
 class ReconcileEnqueuer:
-    """Listens to the job controller: enqueues what is to be reconciled, and records Events."""
+    """Listens to the job evaluator: enqueues what is to be reconciled, and records Events."""
 
     def __init__(
         self,
@@ -194,21 +194,21 @@ class ReconcileEnqueuer:
             self._events.record(job_event(job, job.reason or "DeadLetter", message))
 
 
-def _cache_updates(controller: JobController) -> CacheUpdates:
+def _cache_updates(evaluator: JobEvaluator) -> CacheUpdates:
     """Return where live reads that contradict the cache are stored."""
 
     def on_job(obj: JsonObject) -> None:
-        controller.on_update(obj, live=False)
+        evaluator.on_update(obj, just_changed=False)
 
     def on_lease(obj: JsonObject) -> None:
-        controller.worker_pods.on_lease_update(obj)
-        controller.worker_registry.on_lease_update(obj)
+        evaluator.worker_pods.on_lease_update(obj)
+        evaluator.worker_registry.on_lease_update(obj)
 
     return CacheUpdates(
-        on_pod=controller.worker_pods.on_pod_update,
+        on_pod=evaluator.worker_pods.on_pod_update,
         on_lease=on_lease,
-        on_lease_deleted=controller.worker_pods.on_lease_delete,
+        on_lease_deleted=evaluator.worker_pods.on_lease_delete,
         on_job=on_job,
-        on_job_deleted=controller.on_delete,
-        is_current=controller.is_current,
+        on_job_deleted=evaluator.on_delete,
+        is_current=evaluator.is_current,
     )

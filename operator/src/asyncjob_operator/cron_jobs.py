@@ -11,14 +11,14 @@ from asyncjob.kube.informer import list_into
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.names import CRON_JOBS, collection_path
 from asyncjob_operator.cache.adapters import InformerStore
-from asyncjob_operator.controllers.cron_job_controller import (
-    CronJobController,
+from asyncjob_operator.controllers.cron_job_evaluator import (
+    CronJobEvaluator,
     CronJobStore,
     resync_cron_jobs,
 )
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import (
     MAX_PER_NAMESPACE,
     ItemBackoff,
@@ -30,12 +30,12 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.kopf_collections import KopfCollection
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.loops import DEADLINE_BATCH, MAX_SLEEP
+from asyncjob_operator.loops import MAX_SLEEP, REQUEUE_BATCH
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.supervision import TaskSupervisor
-from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import Quarantine
 
 log = structlog.get_logger()
 
@@ -52,34 +52,34 @@ class CronJobs:
         session: KubeSession,
         leadership: Leadership,
         *,
-        job_controller: JobController,
+        job_evaluator: JobEvaluator,
         events: EventRecorder,
         metrics: OperatorMetrics,
-        containment: Containment,
+        quarantine: Quarantine,
         now: Callable[[], Now],
     ) -> None:
         def saw_job(obj: JsonObject) -> None:
-            job_controller.on_update(obj, live=True)
+            job_evaluator.on_update(obj, just_changed=True)
 
         def enqueue(uid: str) -> None:
-            cron = self.controller.locate(uid)
+            cron = self.evaluator.locate(uid)
             todo.add(uid, cron.namespace if cron else "")
 
         self._session = session
         todo = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
-        self.controller = CronJobController(
+        self.evaluator = CronJobEvaluator(
             settings.identity,
-            job_controller.scheduled_jobs,
+            job_evaluator.scheduled_jobs,
             now,
             enqueue,
             prunes_history=settings.retention,
-            containment=containment,
+            quarantine=quarantine,
             dedup_window=settings.retention_options.dedup_window,
         )
         self.collection = KopfCollection(
             "schedules",
             {
-                namespace: CronJobStore(self.controller, namespace)
+                namespace: CronJobStore(self.evaluator, namespace)
                 for namespace in settings.watched_namespaces
             },
             self._resync,
@@ -87,7 +87,7 @@ class CronJobs:
         )
         actor = CronJobReconciler(
             session,
-            self.controller,
+            self.evaluator,
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=events,
             metrics=metrics,
@@ -95,7 +95,7 @@ class CronJobs:
             on_job=saw_job,
         )
         self.reconcilers = ReconcilePool(
-            todo, actor, leadership, containment, self.controller.evaluate
+            todo, actor, leadership, quarantine, self.evaluator.evaluate
         )
 
     def start(self, tasks: TaskSupervisor, findings: Findings) -> None:
@@ -103,8 +103,8 @@ class CronJobs:
         if not all(findings.allows(verb, CRON_JOBS) for verb in READ_VERBS):
             log.warning("cron jobs disabled: no permission to list asynccronjobs")
             return
-        tasks.start("schedule dispatch", self.reconcilers.run)
-        tasks.start("schedule deadlines", self._run_deadlines)
+        tasks.start("schedule reconcilers", self.reconcilers.run)
+        tasks.start("schedule requeue timer", self._run_requeue_timer)
         self.collection.start(tasks)
 
     async def _resync(self, namespace: str | None, store: InformerStore) -> None:
@@ -112,15 +112,15 @@ class CronJobs:
         if not store.synced.is_set():
             await list_into(self._session, collection_path(namespace, CRON_JOBS), store)
             return
-        repaired = await resync_cron_jobs(self._session, namespace, self.controller)
+        repaired = await resync_cron_jobs(self._session, namespace, self.evaluator)
         if repaired:
-            log.info("schedules compared", namespace=namespace, repaired=repaired)
+            log.info("schedules resynced", namespace=namespace, repaired=repaired)
 
-    async def _run_deadlines(self, health: LoopHealth) -> None:
-        agenda, turns = self.controller.delaying_queue, TimeSlice()
+    async def _run_requeue_timer(self, health: LoopHealth) -> None:
+        delaying_queue, time_slice = self.evaluator.delaying_queue, TimeSlice()
         while True:
             health.tick()
-            await agenda.wait(monotonic(), MAX_SLEEP)
-            for uid in agenda.pop_due(monotonic(), DEADLINE_BATCH):
-                self.controller.evaluate(uid)
-                await turns.yield_if_due()
+            await delaying_queue.wait(monotonic(), MAX_SLEEP)
+            for uid in delaying_queue.pop_due(monotonic(), REQUEUE_BATCH):
+                self.evaluator.evaluate(uid)
+                await time_slice.yield_if_due()

@@ -10,12 +10,12 @@ from asyncjob_operator.cache.adapters import (
     PodCacheAdapter,
     WorkerLeaseCacheAdapter,
 )
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.supervision import TaskSupervisor
-from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.loop_health import LoopHealth
+from asyncjob_operator.telemetry.quarantine import Quarantine
 
 
 class Informers:
@@ -26,22 +26,22 @@ class Informers:
         session: KubeSession,
         namespaces: tuple[str | None, ...],
         tasks: TaskSupervisor,
-        containment: Containment,
+        quarantine: Quarantine,
     ) -> None:
         self.names: list[str] = []
         self._session = session
-        self._containment = containment
+        self._quarantine = quarantine
         self._namespaces = namespaces
         self._tasks = tasks
 
     def start(
-        self, controller: JobController, findings: Findings, *, recovery: bool
+        self, evaluator: JobEvaluator, findings: Findings, *, recovery: bool
     ) -> list[InformerStore]:
         """Follow what may be seen and return what has to be listed before anything is judged."""
         scopes: list[InformerStore] = []
         if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
-            controller.worker_pods.pods_known = True
-            workers = controller.worker_pods
+            evaluator.worker_pods.pods_known = True
+            workers = evaluator.worker_pods
             scopes += self._start_informers(
                 "pods",
                 pods_path,
@@ -50,9 +50,9 @@ class Informers:
                 workers.on_pods_relisted,
             )
         if findings.allows("list", "leases") and findings.allows("watch", "leases"):
-            controller.worker_registry.leases_watched = True
-            keeper = WorkerLeaseCacheAdapter(controller.worker_pods, controller.worker_registry)
-            scopes += self._start_informers("leases", leases_path, keeper, WORKER_SELECTOR)
+            evaluator.worker_registry.leases_watched = True
+            adapter = WorkerLeaseCacheAdapter(evaluator.worker_pods, evaluator.worker_registry)
+            scopes += self._start_informers("leases", leases_path, adapter, WORKER_SELECTOR)
         return scopes
 
     def _start_informers(
@@ -67,7 +67,7 @@ class Informers:
             self._start_informer(
                 watch_name(title, namespace),
                 path(namespace),
-                InformerStore(adapter, namespace, self._containment, on_page),
+                InformerStore(adapter, namespace, self._quarantine, on_page),
                 params,
             )
             for namespace in self._namespaces

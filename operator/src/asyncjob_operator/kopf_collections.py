@@ -1,6 +1,6 @@
 """How AsyncQueues and AsyncCronJobs reach their caches: by kopf's events, and lists beside them.
 
-kopf tells its handlers neither when its first list is complete nor what was deleted between two
+kopf's handlers learn neither when its first list is complete nor what was deleted between two
 lists. So all is listed at the start, every `--resync-interval`, and when kopf lists again.
 """
 
@@ -19,8 +19,8 @@ from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
 from asyncjob_operator.cache.queues import QueueCache
 from asyncjob_operator.loops import MAX_WATCH_PAUSE, ResyncTimer
 from asyncjob_operator.supervision import TaskSupervisor
-from asyncjob_operator.telemetry.containment import Containment
 from asyncjob_operator.telemetry.loop_health import LoopHealth
+from asyncjob_operator.telemetry.quarantine import Quarantine
 
 log = structlog.get_logger()
 
@@ -45,11 +45,11 @@ class KopfCollection:
         self._started = False
 
     def start(self, tasks: TaskSupervisor) -> list[InformerStore]:
-        """List, and take events from now on; return the stores, which tell when they are listed."""
+        """List, and take events from now on; return the stores, to wait until each is listed."""
         self._started = True
         for namespace in self._stores:
             tasks.start(
-                f"comparison of {self._title} in {namespace or 'all namespaces'}",
+                f"resync of {self._title} in {namespace or 'all namespaces'}",
                 partial(self._run_resync, namespace),
                 max_pause=MAX_WATCH_PAUSE,
             )
@@ -65,11 +65,11 @@ class KopfCollection:
             self._stores[namespace].apply(WatchEvent(kind or "ADDED", obj))
 
     def resync_now(self, namespace: str | None) -> None:
-        """Compare with the cluster soon: kopf may have missed a deletion."""
+        """Resync soon: kopf may have missed a deletion."""
         self._timers[namespace].trigger()
 
     async def _run_resync(self, namespace: str | None, health: LoopHealth) -> None:
-        """Compare now and then. Raises what a request raises while nothing is known yet."""
+        """Resync now and then. Raises what a request raises while nothing is known yet."""
         store = self._stores[namespace]
         while True:
             try:
@@ -79,7 +79,7 @@ class KopfCollection:
                     raise
                 health.attempted()
                 log.warning(
-                    "comparison failed",
+                    "resync failed",
                     what=self._title,
                     namespace=namespace,
                     error=str(error),
@@ -96,7 +96,7 @@ def queue_collection(
     session: KubeSession,
     namespaces: tuple[str | None, ...],
     cache: QueueCache,
-    containment: Containment,
+    quarantine: Quarantine,
     resync_interval: float,
 ) -> KopfCollection:
     """Return the AsyncQueues, as they go into their cache."""
@@ -105,5 +105,5 @@ def queue_collection(
     async def resync(namespace: str | None, store: InformerStore) -> None:
         await list_into(session, collection_path(namespace, QUEUES), store)
 
-    stores = {namespace: InformerStore(adapter, namespace, containment) for namespace in namespaces}
+    stores = {namespace: InformerStore(adapter, namespace, quarantine) for namespace in namespaces}
     return KopfCollection("queues", stores, resync, resync_interval)

@@ -68,7 +68,7 @@ async def stop(memo: kopf.Memo, **_: object) -> None:
 
 @kopf.on.login(id="sign-in")
 async def sign_in(memo: kopf.Memo, **_: object) -> kopf.AiohttpSession:
-    """Give kopf connections that sign each request anew, so that no token in them grows old."""
+    """Give kopf connections that sign each request by itself, with a token that is new."""
     runtime: OperatorRuntime = memo.runtime
     return runtime.kopf_session.sign_in()
 

@@ -1,4 +1,4 @@
-"""The loops driven by time: deadlines, resync, policy checks, queue status, retention."""
+"""The loops driven by time: requeue timer, resync, policy checks, queue status, retention."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -11,7 +11,7 @@ from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob_operator.controllers.events import UnservedQueueEvents
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_informer import ResyncResult, resync_jobs
 from asyncjob_operator.controllers.queue_status import QUEUE_STATUS_INTERVAL, QueueStatusWriter
 from asyncjob_operator.controllers.retention import RetentionController
@@ -27,17 +27,17 @@ log = structlog.get_logger()
 
 MAX_SLEEP: Final = 5.0
 MAX_WATCH_PAUSE: Final = 10.0
-"""Seconds between two tries to watch, each of which begins with a comparison."""
+"""Seconds between two tries to watch, each of which begins with a resync."""
 
 UNSERVED_QUEUE_INTERVAL: Final = 30.0
-DEADLINE_BATCH: Final = 200
+REQUEUE_BATCH: Final = 200
 
 NamespaceCallback = Callable[[str | None], None]
 """Takes a namespace, or None for all, of which everything is known as it is now."""
 
 
 class ResyncTimer:
-    """Says when to compare with the cluster: every `interval` seconds, and when triggered."""
+    """Says when to resync with the cluster: every `interval` seconds, and when triggered."""
 
     def __init__(self, interval: float) -> None:
         self._interval = interval
@@ -48,45 +48,45 @@ class ResyncTimer:
         self._triggered.set()
 
     async def wait(self) -> None:
-        """Wait for the next comparison."""
+        """Wait for the next resync."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._interval):
                 await self._triggered.wait()
         self._triggered.clear()
 
 
-async def run_deadlines(
-    controller: JobController, metrics: OperatorMetrics, health: LoopHealth
+async def run_requeue_timer(
+    evaluator: JobEvaluator, metrics: OperatorMetrics, health: LoopHealth
 ) -> None:
-    """Look at each job when its time has come."""
+    """Evaluate each job again when its requeue time has come."""
     while True:
         health.tick()
-        await controller.delaying_queue.wait(monotonic(), MAX_SLEEP)
+        await evaluator.delaying_queue.wait(monotonic(), MAX_SLEEP)
         started_at = monotonic()
-        late_by = controller.delaying_queue.late_by(started_at)
+        late_by = evaluator.delaying_queue.late_by(started_at)
         if late_by is not None:
             metrics.scheduler_lag.observe(late_by)
-        looked = await _evaluate_due(controller, started_at)
+        evaluated = await _evaluate_due(evaluator, started_at)
         metrics.cycles.inc()
         metrics.cycle_seconds.observe(monotonic() - started_at)
-        log.debug("deadlines evaluated" if looked else "nothing due", jobs=looked)
+        log.debug("due jobs evaluated" if evaluated else "nothing due", jobs=evaluated)
 
 
-async def _evaluate_due(controller: JobController, now: float) -> int:
-    looked, turns = 0, TimeSlice()
-    while due := controller.delaying_queue.pop_due(now, DEADLINE_BATCH):
+async def _evaluate_due(evaluator: JobEvaluator, now: float) -> int:
+    evaluated, time_slice = 0, TimeSlice()
+    while due := evaluator.delaying_queue.pop_due(now, REQUEUE_BATCH):
         for uid in due:
-            controller.evaluate(uid)
-            await turns.yield_if_due()
-        looked += len(due)
+            evaluator.evaluate(uid)
+            await time_slice.yield_if_due()
+        evaluated += len(due)
         await asyncio.sleep(0)
-    return looked
+    return evaluated
 
 
 async def run_resync(
     session: KubeSession,
     namespaces: tuple[str | None, ...],
-    controller: JobController,
+    evaluator: JobEvaluator,
     *,
     metrics: OperatorMetrics,
     timer: ResyncTimer,
@@ -94,10 +94,10 @@ async def run_resync(
     on_namespace: NamespaceCallback,
     health: LoopHealth,
 ) -> None:
-    """Compare what is known with what there is, whenever the timer says so.
+    """Compare the cache with the cluster, whenever the timer says so.
 
-    `on_resync` is told each time how many jobs had to be repaired, `on_namespace` each namespace
-    that could be compared.
+    `on_resync` is called with how many jobs had to be repaired each time, `on_namespace` with each
+    namespace that could be resynced.
     """
     while True:
         with health.idle():
@@ -105,10 +105,10 @@ async def run_resync(
         repaired = 0
         for namespace in namespaces:
             try:
-                repaired += (await resync_namespace(session, namespace, controller, metrics)).total
+                repaired += (await resync_namespace(session, namespace, evaluator, metrics)).total
             except ApiError as error:
                 health.attempted()
-                log.warning("comparison failed", namespace=namespace, error=str(error))
+                log.warning("resync failed", namespace=namespace, error=str(error))
             else:
                 health.tick()
                 on_namespace(namespace)
@@ -116,23 +116,24 @@ async def run_resync(
 
 
 async def resync_namespace(
-    session: KubeSession, namespace: str | None, controller: JobController, metrics: OperatorMetrics
+    session: KubeSession, namespace: str | None, evaluator: JobEvaluator, metrics: OperatorMetrics
 ) -> ResyncResult:
     """Compare one namespace, or all, and count what was repaired; raises what a request raises."""
-    repairs = await resync_jobs(session, namespace, controller)
+    repairs = await resync_jobs(session, namespace, evaluator)
     for kind, count in repairs.by_kind.items():
         metrics.resync_repairs.labels(kind).inc(count)
     level = log.info if repairs.total else log.debug
-    level("compared with the cluster", namespace=namespace, repaired=repairs.total)
+    level("resynced", namespace=namespace, repaired=repairs.total)
     return repairs
 
 
 async def run_policy_checks(
     session: KubeSession, known_problems: list[str], interval: float, health: LoopHealth
 ) -> None:
-    """Look at the policies every `interval` seconds.
+    """Check every `interval` seconds that the admission policies are there.
 
-    Say what has changed since it was `known_problems`.
+    What is missing is logged when it differs from the last check; `known_problems` is what the
+    check at the start has found.
     """
     while True:
         with health.idle():
@@ -165,7 +166,7 @@ async def run_recovery_summary(summary: RecoverySummary, health: LoopHealth) -> 
 async def _while_leading(
     leadership: Leadership, interval: float, health: LoopHealth
 ) -> AsyncGenerator[None]:
-    """Yield once a round while leading; what comes in between need not come."""
+    """Yield every `interval` seconds while this replica leads."""
     while True:
         with health.idle():
             await leadership.wait_until_elected()
@@ -178,7 +179,7 @@ async def _while_leading(
 async def run_queue_status(
     writer: QueueStatusWriter, leadership: Leadership, health: LoopHealth
 ) -> None:
-    """Write the numbers of queues, every few seconds, while leading."""
+    """Write the status of queues, every few seconds, while leading."""
     async for _ in _while_leading(leadership, QUEUE_STATUS_INTERVAL, health):
         await writer.write(health.tick)
 
@@ -186,7 +187,7 @@ async def run_queue_status(
 async def run_unserved_queue_events(
     unserved_queue_events: UnservedQueueEvents, leadership: Leadership, health: LoopHealth
 ) -> None:
-    """Tell of queues without workers, looking every few seconds, while leading."""
+    """Record Events about queues without workers, checking every few seconds, while leading."""
     async for _ in _while_leading(leadership, UNSERVED_QUEUE_INTERVAL, health):
         await unserved_queue_events.check()
 
@@ -194,7 +195,7 @@ async def run_unserved_queue_events(
 async def run_stale_worker_collection(
     collector: StaleWorkerCollector, leadership: Leadership, interval: float, health: LoopHealth
 ) -> None:
-    """Remove the Leases of silent workers, looking every `interval` seconds, while leading."""
+    """Remove the Leases of silent workers, checking every `interval` seconds, while leading."""
     async for _ in _while_leading(leadership, interval, health):
         try:
             await collector.collect()

@@ -34,10 +34,10 @@ from asyncjob_operator.loops import (
     MAX_WATCH_PAUSE,
     ResyncTimer,
     resync_namespace,
-    run_deadlines,
     run_policy_checks,
     run_queue_status,
     run_recovery_summary,
+    run_requeue_timer,
     run_resync,
     run_retention,
     run_stale_worker_collection,
@@ -46,9 +46,9 @@ from asyncjob_operator.loops import (
 from asyncjob_operator.settings import JobWatchSource, Settings
 from asyncjob_operator.startup_checks import wait_for_job_api
 from asyncjob_operator.supervision import TaskSupervisor
-from asyncjob_operator.telemetry.containment import Activity, ObjectKind, object_ref
 from asyncjob_operator.telemetry.loop_health import HealthMonitor, LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, object_ref
 
 log = structlog.get_logger()
 
@@ -57,7 +57,7 @@ STUCK_SECONDS: Final = 60.0
 CHECKS_PER_WORKER_TIMEOUT: Final = 4
 MIN_WORKER_CHECK_INTERVAL: Final = 0.5
 ELECTION_LOOP: Final = "election"
-DEADLINE_LOOP: Final = "deadlines"
+REQUEUE_TIMER: Final = "requeue timer"
 
 _RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "schedules"}
 
@@ -97,20 +97,20 @@ class Operator:
         self._kopf_watches_jobs = settings.job_watch is JobWatchSource.KOPF
         self._components = Components(settings, session, leader_election, metrics)
         self._health = HealthMonitor(settings.silence_limit, monotonic)
-        self._health.loop(DEADLINE_LOOP, STUCK_SECONDS)
+        self._health.loop(REQUEUE_TIMER, STUCK_SECONDS)
         self._tasks = TaskSupervisor(settings.backoff_initial, settings.backoff_max, self._health)
         self._informers = Informers(
             session,
             settings.watched_namespaces,
             self._tasks,
-            self._components.containment,
+            self._components.quarantine,
         )
         self._kopf_collections: dict[str, KopfCollection] = {
             QUEUES: queue_collection(
                 session,
                 settings.watched_namespaces,
-                self._components.job_controller.queues,
-                self._components.containment,
+                self._components.job_evaluator.queues,
+                self._components.quarantine,
                 settings.resync_interval,
             ),
             CRON_JOBS: self._components.cron_jobs.collection,
@@ -142,10 +142,8 @@ class Operator:
         self._follow_kopf()
         self._tasks.start(ELECTION_LOOP, self._run_election)
         listed = self._kopf_collections[QUEUES].start(self._tasks)
-        listed += self._informers.start(
-            self._components.job_controller, findings, recovery=recovery
-        )
-        self._tasks.start("jobs", lambda pulse: self._list_and_start(listed, pulse))
+        listed += self._informers.start(self._components.job_evaluator, findings, recovery=recovery)
+        self._tasks.start("jobs", lambda health: self._list_and_start(listed, health))
 
     async def stop(self) -> None:
         """Start nothing new, finish what is running, hand over the leadership."""
@@ -172,29 +170,29 @@ class Operator:
 
     def on_job_event(self, kind: str | None, obj: JsonObject) -> None:
         """Take what a watch has seen of an AsyncJob, kopf's or our own; None: found in a list."""
-        controller = self._components.job_controller
+        evaluator = self._components.job_evaluator
         if kind is None:
-            controller.on_update(obj, live=False)
+            evaluator.on_update(obj, just_changed=False)
             return
         self._metrics.watch_events.inc()
         self._silence_detector.events += 1
         if kind == "ADDED":
-            with self._components.containment.guard(
+            with self._components.quarantine.guard(
                 object_ref(ObjectKind.JOB, obj), Activity.MEASURE
             ):
                 self._watch_lag.observe_created(obj)
         if kind == "DELETED":
-            controller.on_delete_event(obj)
+            evaluator.on_delete_event(obj)
         else:
-            controller.on_update(obj, live=True)
-        controller.watch_position.observe(obj)
+            evaluator.on_update(obj, just_changed=True)
+        evaluator.watch_position.observe(obj)
 
     def on_watch_progress(self, watched: WatchedCollection) -> None:
-        """Take that a watch of kopf's has shown something, were it a bookmark."""
+        """Record that a watch of kopf's has received something, a bookmark included."""
         self._health.loop(_watch_name(watched.resource, watched.namespace)).tick()
 
     def on_relist(self, watched: WatchedCollection) -> None:
-        """Compare with the cluster: kopf does not tell what was deleted before it listed again."""
+        """Resync with the cluster: kopf does not report what was deleted before it listed again."""
         self._metrics.watch_restarts.inc()
         if watched.resource == JOBS:
             self._resync_timer.trigger()
@@ -202,9 +200,9 @@ class Operator:
             self._kopf_collections[watched.resource].resync_now(watched.namespace)
 
     def check_liveness(self) -> str:
-        """Return which loop has stopped turning: a new start of the process may help against that.
+        """Return which loop makes no attempts any more: restarting the process may help.
 
-        Nothing else does: a loop whose requests fail still turns, and would after a new start.
+        A loop whose requests fail still makes attempts; restarting would not help it.
         """
         return self._health.stalled()
 
@@ -244,7 +242,7 @@ class Operator:
         await self._leader_election.run(check_fitness)
 
     def _follow_kopf(self) -> None:
-        """Have it told how kopf's watches fare. They end with kopf: of them none can hang alone."""
+        """Register for what kopf's watches report; each of them ends only when kopf itself does."""
         namespaces = self._settings.watched_namespaces
         self._kopf_session.follow(self, self._kopf_resources(), namespaces)
         for name in self._kopf_watch_names():
@@ -269,20 +267,20 @@ class Operator:
         self._health.loop(_watch_name(JOBS, namespace)).tick()
 
     def _on_namespace_resynced(self, namespace: str | None) -> None:
-        """Take that a comparison has seen what the watch should have: that is as good."""
+        """Count a resync of the namespace as progress of its watch: both have seen all its jobs."""
         self._health.loop(_watch_name(JOBS, namespace)).progressed()
 
     async def _list_and_start(self, stores: list[InformerStore], health: LoopHealth) -> None:
         """List all jobs once everything that bears on them is known, then begin to act."""
         for scope in stores:
-            with health.idle():  # each has a pulse of its own
+            with health.idle():  # each has a health of its own
                 await scope.synced.wait()
         with freeze_gc():
             for namespace in self._settings.watched_namespaces:
                 if namespace in self._listed_namespaces:
                     continue
                 loaded = await load_jobs(
-                    self._session, namespace, self._components.job_controller, health.tick
+                    self._session, namespace, self._components.job_evaluator, health.tick
                 )
                 self._listed_namespaces.add(namespace)
                 self._job_watch.resume_from(namespace, loaded.version)
@@ -300,24 +298,28 @@ class Operator:
             self._metrics,
             self._tasks.start,
         )
-        start("dispatch", parts.job_reconcilers.run)
-        start("admission", parts.admission_reconcilers.run)
-        start("notices", parts.events.run)
+        start("job reconcilers", parts.job_reconcilers.run)
+        start("admission reconcilers", parts.admission_reconcilers.run)
+        start("event recorder", parts.events.run)
         leadership = self._leader_election
-        start("report", lambda pulse: run_recovery_summary(parts.recovery_summary, pulse))
         start(
-            DEADLINE_LOOP,
-            lambda pulse: run_deadlines(parts.job_controller, metrics, pulse),
+            "recovery summary", lambda health: run_recovery_summary(parts.recovery_summary, health)
+        )
+        start(
+            REQUEUE_TIMER,
+            lambda health: run_requeue_timer(parts.job_evaluator, metrics, health),
             metrics.recovery_errors.inc,
         )
-        start("comparison", self._run_resync)
+        start("job resync", self._run_resync)
         start(
-            "queue numbers",
-            lambda pulse: run_queue_status(parts.queue_status, leadership, pulse),
+            "queue status",
+            lambda health: run_queue_status(parts.queue_status, leadership, health),
         )
         start(
-            "queues served",
-            lambda pulse: run_unserved_queue_events(parts.unserved_queue_events, leadership, pulse),
+            "unserved queues",
+            lambda health: run_unserved_queue_events(
+                parts.unserved_queue_events, leadership, health
+            ),
         )
         start("policies", self._check_policies)
         if self._may_remove_workers:
@@ -326,21 +328,21 @@ class Operator:
             )
             start(
                 "workers",
-                lambda pulse: run_stale_worker_collection(
-                    parts.stale_workers, leadership, pause, pulse
+                lambda health: run_stale_worker_collection(
+                    parts.stale_workers, leadership, pause, health
                 ),
             )
         if settings.retention:
             interval = settings.retention_interval
             start(
                 "retention",
-                lambda pulse: run_retention(parts.retention, leadership, interval, pulse),
+                lambda health: run_retention(parts.retention, leadership, interval, health),
             )
         self._components.cron_jobs.start(self._tasks, self._findings)
         self._start_job_watches()
 
     def _start_job_watches(self) -> None:
-        """Start our own watches of jobs, or start them anew; kopf's run already."""
+        """Start our own watches of jobs, or start them again; kopf's run already."""
         if self._kopf_watches_jobs:
             self._kopf_session.restart(JOBS)
             return
@@ -357,7 +359,7 @@ class Operator:
     async def _resync_namespace(self, namespace: str | None) -> str:
         parts, metrics = self._components, self._metrics
         version = (
-            await resync_namespace(self._session, namespace, parts.job_controller, metrics)
+            await resync_namespace(self._session, namespace, parts.job_evaluator, metrics)
         ).version
         self._on_job_watch_progress(namespace)
         return version
@@ -368,11 +370,11 @@ class Operator:
         )
 
     async def _run_resync(self, health: LoopHealth) -> None:
-        settings, observer = self._settings, self._components.job_controller
+        settings, evaluator = self._settings, self._components.job_evaluator
         await run_resync(
             self._session,
             settings.watched_namespaces,
-            observer,
+            evaluator,
             metrics=self._metrics,
             timer=self._resync_timer,
             on_resync=self._on_resync,

@@ -3,14 +3,15 @@
 import platform
 import secrets
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import click
 
+from asyncjob.logs import LogFormat
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.settings import JobWatchSource, Settings
-from asyncjob_operator.telemetry.logs import LogFormat, configure_logs
+from asyncjob_operator.telemetry.logs import configure_operator_logs
 
 Command = Callable[..., None]
 
@@ -90,7 +91,7 @@ RUN_OPTIONS: Final = (
         "--resync-interval",
         type=POSITIVE,
         default=DEFAULTS.resync_interval,
-        help="Seconds between comparisons with the cluster.",
+        help="Seconds between resyncs with the cluster.",
     ),
     _option(
         "--backoff-initial",
@@ -167,8 +168,8 @@ RUN_OPTIONS: Final = (
 LOGGING_OPTIONS: Final = (
     _option(
         "--log-format",
-        type=click.Choice([item.value for item in LogFormat]),
-        default=LogFormat.TEXT.value,
+        type=click.Choice(get_args(LogFormat)),
+        default="text",
         help="Format of log lines.",
     ),
     _option("--log-level", type=LOG_LEVELS, default="INFO", help="Minimum level of log lines."),
@@ -226,5 +227,5 @@ def settings_from_environment() -> Settings:
     Raises click.UsageError where a variable makes no sense.
     """
     given = _from_environment.make_context("asyncjob-operator", []).params
-    configure_logs(LogFormat(given.pop("log_format")), given.pop("log_level").upper())
+    configure_operator_logs(given.pop("log_format"), given.pop("log_level"))
     return settings_from(given)

@@ -48,7 +48,7 @@ class Settings:
     def silence_limit(self) -> float:
         """Return after how many seconds without a sign a loop or watch counts as dead.
 
-        Three comparisons may fail; bookmarks come once a minute, pauses last as long as they may.
+        Three resyncs may fail; bookmarks come once a minute, pauses last as long as they may.
         """
         return max(3 * self.resync_interval, 3 * BOOKMARK_SECONDS, 2 * self.backoff_max)
 

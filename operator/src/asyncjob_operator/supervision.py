@@ -11,7 +11,7 @@ from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.telemetry.loop_health import HealthMonitor, LoopHealth
 
 LoopFunction = Callable[[LoopHealth], Awaitable[None]]
-"""A loop, which says by its pulse that it goes on."""
+"""A loop, which reports its attempts and progress to its health."""
 
 
 class TaskSupervisor:
@@ -42,9 +42,9 @@ class TaskSupervisor:
             before.cancel()
             self._replaced.add(before)
         backoff = ExponentialBackoff(self._backoff_initial, min(self._backoff_max, max_pause))
-        pulse = self._health_monitor.loop(name)
+        health = self._health_monitor.loop(name)
         self._tasks[name] = asyncio.create_task(
-            supervise(pulse, run, backoff, on_failure), name=name
+            supervise(health, run, backoff, on_failure), name=name
         )
 
     async def stop(self, *, except_for: str = "") -> None:
@@ -59,7 +59,7 @@ class TaskSupervisor:
 log = structlog.get_logger()
 
 BACKOFF_RESET_SECONDS = 60.0
-"""A loop that went on for so long without failing starts with short pauses again."""
+"""Seconds without a failure after which a loop's pauses are short again."""
 
 
 async def supervise(
@@ -70,8 +70,8 @@ async def supervise(
 ) -> None:
     """Run, and run again, until cancelled.
 
-    A request that fails shows that the loop turns. Another error does not: what fails by itself
-    again and again is as good as dead.
+    A request that fails counts as an attempt of the loop. Any other error does not, so that a loop
+    that fails by itself again and again is reported as stalled.
     """
     name = health.name
     while True:

@@ -2,21 +2,25 @@
 
 import logging
 import sys
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import structlog
 
 LogFormat = Literal["text", "json"]
+NO_LEVELS: Final[Mapping[str, int]] = {}
 
 
 def configure_logging(
-    style: LogFormat = "text", level: int = logging.INFO, *, info_only: Iterable[str] = ()
+    style: LogFormat = "text",
+    level: int = logging.INFO,
+    *,
+    library_levels: Mapping[str, int] = NO_LEVELS,
 ) -> None:
     """Send the logs of this process to stderr, those of its libraries included.
 
-    Of the loggers that are named as `info_only` nothing below INFO is shown, whatever the level:
-    they would log what they carry.
+    `library_levels` are the lowest levels of loggers that would log too much, or what they carry;
+    they hold whatever `level` is.
     """
     chain: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -37,8 +41,8 @@ def configure_logging(
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for name in info_only:
-        logging.getLogger(name).setLevel(max(level, logging.INFO))
+    for name, lowest in library_levels.items():
+        logging.getLogger(name).setLevel(max(level, lowest))
 
 
 def _renderers(style: LogFormat) -> list[structlog.typing.Processor]:

@@ -58,5 +58,5 @@ async def illegal_changes_of_the_spec_are_refused(cluster: Cluster) -> list[Any]
 @scenario
 async def a_succeeded_job_is_beyond_cancel_and_redrive(cluster: Cluster) -> list[Any]:
     job = await run(cluster, "echo", 1)
-    wishes: tuple[dict[str, Any], ...] = ({"cancel": True}, {"redrive": 1})
-    return [job, *[await refusal(cluster.change("job", **wish)) for wish in wishes]]
+    controls: tuple[dict[str, Any], ...] = ({"cancel": True}, {"redrive": 1})
+    return [job, *[await refusal(cluster.change("job", **control)) for control in controls]]

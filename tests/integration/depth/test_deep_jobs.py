@@ -112,7 +112,7 @@ def test_a_rerun_that_cannot_be_written_is_refused_with_an_event_and_the_job_goe
     assert datetime.now(UTC) - start < timedelta(seconds=5)
     field.cancel("deep")
     until(lambda: field.status("deep")["phase"] == "Cancelled", 5)
-    assert "object set aside" not in operator.logs()
+    assert "object quarantined" not in operator.logs()
     assert [job["metadata"]["name"] for job in field.jobs()] == ["deep"]
 
 
@@ -135,5 +135,5 @@ def test_a_schedule_whose_runs_cannot_be_written_says_why(
     assert "spec.payload is nested too deeply to be written" in told["message"]
     until(lambda: "JobRefused" in events(field, "deep"), 5)
     assert "reserved" not in status()
-    assert "object set aside" not in operator.logs()
+    assert "object quarantined" not in operator.logs()
     assert field.jobs() == []

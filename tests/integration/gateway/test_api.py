@@ -1,4 +1,4 @@
-"""The whole API on a real API server: wishes, lists, queues, events, and the limits on them."""
+"""The whole API on a real API server: controls, lists, queues, events, and the limits on them."""
 
 import json
 import threading

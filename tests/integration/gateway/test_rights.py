@@ -32,7 +32,7 @@ class Callers:
     submitter: httpx.Client
     viewer: httpx.Client
     admin: httpx.Client
-    keeper: httpx.Client
+    owner: httpx.Client
     """A submitter who may read one Secret."""
 
 
@@ -56,13 +56,13 @@ def callers(site: Site, gateway: GatewayProcess) -> Iterator[Callers]:
         "verbs": ["get"],
     }
     create = {"apiGroups": ["asyncjob.dev"], "resources": ["asyncjobs"], "verbs": ["create"]}
-    space.grant("keeper", create, read)
+    space.grant("owner", create, read)
     tokens = [
         caller(space, "stranger"),
         caller(space, "submitter", "asyncjob-job-submitter"),
         caller(space, "viewer", "asyncjob-job-viewer"),
         caller(space, "admin", "asyncjob-job-admin"),
-        space.as_account("keeper").token,
+        space.as_account("owner").token,
     ]
     with ExitStack() as open_clients:
         yield Callers(*(open_clients.enter_context(gateway.client(token)) for token in tokens))
@@ -72,9 +72,9 @@ SUBMIT = ("POST", "/api/v1/jobs", {"type": "test", "payload": PAYLOAD})
 PUBLIC = ("POST", "/jobs", {"jobType": "test"})
 BATCH = ("POST", "/api/v1/jobs/batch", {"jobs": [{"type": "test"}]})
 RULES: list[tuple[tuple[str, str, Any], set[str]]] = [
-    (SUBMIT, {"submitter", "admin", "keeper"}),
-    (PUBLIC, {"submitter", "admin", "keeper"}),
-    (BATCH, {"submitter", "admin", "keeper"}),
+    (SUBMIT, {"submitter", "admin", "owner"}),
+    (PUBLIC, {"submitter", "admin", "owner"}),
+    (BATCH, {"submitter", "admin", "owner"}),
     (("GET", "/jobs/dead", None), {"submitter", "viewer", "admin"}),
     (("GET", "/api/v1/jobs", None), {"submitter", "viewer", "admin"}),
     (("GET", "/api/v1/jobs/dead", None), {"submitter", "viewer", "admin"}),
@@ -141,7 +141,7 @@ def test_each_route_takes_the_right_that_is_documented(
         answer = nobody.request(method, path, json=body)
     assert (answer.status_code, answer.json()["type"]) == (401, "/problems/unauthenticated")
     assert answer.headers["www-authenticate"] == "Bearer"
-    for name in ("stranger", "keeper", "submitter", "viewer", "admin"):
+    for name in ("stranger", "owner", "submitter", "viewer", "admin"):
         client: httpx.Client = getattr(callers, name)
         answer = client.request(method, path, json=body)
         if name in allowed:
@@ -175,14 +175,14 @@ def test_a_payload_comes_only_from_where_the_caller_may_read(
         source = {kind: {"name": name, "key": "payload"}}
         return client.post("/api/v1/jobs", json={"type": "test", "payloadFrom": source})
 
-    mine = submit(callers.keeper, "mine")
+    mine = submit(callers.owner, "mine")
     assert mine.status_code == 202, mine.text
     assert site.life(mine.json()["id"]).read()["spec"]["payloadFrom"][kind]["name"] == "mine"
-    theirs = submit(callers.keeper, "theirs")
+    theirs = submit(callers.owner, "theirs")
     assert (theirs.status_code, theirs.headers["content-type"]) == (403, PROBLEM)
     assert "may not get" in theirs.json()["detail"]
     batch = {"jobs": [{"type": "t", "payloadFrom": {kind: {"name": "theirs", "key": "p"}}}]}
-    [item] = callers.keeper.post("/api/v1/jobs/batch", json=batch).json()["items"]
+    [item] = callers.owner.post("/api/v1/jobs/batch", json=batch).json()["items"]
     assert item["error"]["status"] == 403
     # Neither may who controls jobs have another's secret read once more.
     again = callers.admin.post(f"/api/v1/jobs/{mine.json()['id']}/rerun")
@@ -199,8 +199,8 @@ def test_a_schedule_that_reads_a_secret_is_triggered_only_by_who_may_read_it(
     body = cron_job("from-secret", payloadFrom=source)
     site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
     span = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}
-    for wish, asked in (("trigger", None), ("backfill", span)):
-        answer = callers.admin.post(f"/api/v1/cron-jobs/from-secret/{wish}", json=asked)
+    for control, asked in (("trigger", None), ("backfill", span)):
+        answer = callers.admin.post(f"/api/v1/cron-jobs/from-secret/{control}", json=asked)
         assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM)
 
 

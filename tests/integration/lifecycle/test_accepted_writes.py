@@ -1,11 +1,10 @@
-"""What the pure functions produce, and what users may wish, the API server accepts."""
+"""What the pure functions produce, and what users may control, the API server accepts."""
 
 from typing import Any
 
 import pytest
 
 from asyncjob.lifecycle import phase_change
-from asyncjob.lifecycle.claim import renewal_fields
 from asyncjob.lifecycle.phase_change import Failure
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.names import (
@@ -21,6 +20,7 @@ from asyncjob.names import (
 )
 from support import lives
 from support.builders import at, cron_job, job, queue
+from support.fake_worker import renewal_fields
 from support.forbidden import Scene
 from support.forbidden.removals import member, new_cron_job, new_queue
 from support.forbidden.sources import AUTHOR_RULE, SECRET
@@ -62,7 +62,9 @@ def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
 )
 def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
     life = scene.life(Phase.RUNNING)
-    by_worker(scene, life, lambda view: phase_change.fail(view, failure, now=at(), draw=0.9))
+    by_worker(
+        scene, life, lambda view: phase_change.fail(view, failure, now=at(), jitter_sample=0.9)
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
 def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> None:
     life = scene.life(Phase.RUNNING)
     status = by_operator(
-        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), draw=0.1)
+        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
 
@@ -84,7 +86,7 @@ def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> No
 def test_a_crash_of_the_handlers_process_by_its_worker(scene: Scene) -> None:
     life, reason = scene.life(Phase.RUNNING), Reason.HANDLER_CRASHED
     status = by_worker(
-        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), draw=0.1)
+        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
 
@@ -105,7 +107,7 @@ def test_the_operator_cancels_a_running_job_and_one_whose_attempt_ran_too_long_f
     scene: Scene,
 ) -> None:
     life = scene.life(Phase.RUNNING)
-    life.wish(cancel=True).object()
+    life.change_spec(cancel=True).object()
     assert by_operator(scene, life, lives.cancelled)["phase"] == "Cancelled"
     final = scene.life(Phase.RUNNING, retryPolicy={"noRetryOn": ["Timeout"]})
     assert by_operator(scene, final, lives.overran)["reason"] == "ExecutionTimeout"
@@ -157,10 +159,10 @@ def test_a_hundred_and_one_releases(scene: Scene) -> None:
 
 def test_a_redrive_gives_fresh_budgets_and_a_second_one_too(scene: Scene) -> None:
     life = scene.life(Phase.DEAD_LETTER)
-    for wish in (1, 5):
-        life.wish(redrive=wish).object()
+    for control in (1, 5):
+        life.change_spec(redrive=control).object()
         status = by_operator(scene, life, lives.redriven)
-        assert (status["phase"], status["redrives"], status["retries"]) == ("Queued", wish, 0)
+        assert (status["phase"], status["redrives"], status["retries"]) == ("Queued", control, 0)
         life.claim()
         by_worker(scene, life, lives.failed)
         by_operator(scene, life, lives.promoted)
@@ -170,7 +172,7 @@ def test_a_redrive_gives_fresh_budgets_and_a_second_one_too(scene: Scene) -> Non
 
 def test_a_dead_letter_can_be_dismissed(scene: Scene) -> None:
     life = scene.life(Phase.DEAD_LETTER)
-    life.wish(cancel=True).object()
+    life.change_spec(cancel=True).object()
     assert by_operator(scene, life, lives.dropped)["reason"] == "Dismissed"
 
 
@@ -224,21 +226,21 @@ def test_a_pending_job_may_come_to_wait_for_something_else(scene: Scene) -> None
 
 def test_a_suspended_job_runs_once_it_is_resumed(scene: Scene) -> None:
     life = scene.life(suspend=True)
-    life.wish(suspend=False).object()
+    life.change_spec(suspend=False).object()
     life.claim()
-    life.wish(suspend=True).object()
+    life.change_spec(suspend=True).object()
     by_worker(scene, life, lives.succeeded)
 
 
 def test_priority_changes_while_a_job_waits(scene: Scene) -> None:
     life = scene.life()
-    life.wish(priority=9).object()
+    life.change_spec(priority=9).object()
 
 
 @pytest.mark.parametrize("phase", sorted(FINISHED_PHASES))
 def test_a_rerun_of_a_finished_job_is_acknowledged(scene: Scene, phase: Phase) -> None:
     life = scene.life(phase)
-    life.wish(rerun=3).object()
+    life.change_spec(rerun=3).object()
     scene.operator.merge(life.status_path, {"status": {"reruns": 3}}).object()
 
 
@@ -258,7 +260,7 @@ def test_a_user_who_labels_or_cancels_does_not_disturb_the_holder(scene: Scene) 
     life = scene.life(Phase.RUNNING)
     operations = life.operations(lives.succeeded)
     scene.space.admin.merge(life.path, {"metadata": {"labels": {"a": "b"}}}).object()
-    life.wish(cancel=True).object()
+    life.change_spec(cancel=True).object()
     scene.worker.client.patch(life.status_path, operations).object()
 
 
@@ -269,7 +271,7 @@ def test_large_json_stays_within_what_the_policies_may_cost(scene: Scene) -> Non
     scene.worker.client.patch(life.status_path, checkpoint).object()
     done: Decide = lambda view: phase_change.succeed(view, now=at(), result=LARGE)  # noqa: E731
     by_worker(scene, life, done)
-    life.wish(rerun=1).object()
+    life.change_spec(rerun=1).object()
     scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
 
 
@@ -309,21 +311,21 @@ def test_leases_of_others_are_none_of_our_business(scene: Scene) -> None:
     scene.operator.create(path, {**body, "metadata": {"name": "a-third"}}).object()
 
 
-def test_a_job_is_created_with_the_wishes_that_need_no_past(scene: Scene) -> None:
+def test_a_job_is_created_with_the_control_fields_that_need_no_past(scene: Scene) -> None:
     path = collection_path(scene.space.name, JOBS)
-    wishes: dict[str, Any] = {
+    controls: dict[str, Any] = {
         "cancel": True,
         "suspend": True,
         "priority": 3,
         "redrive": 0,
         "rerun": 0,
     }
-    scene.space.admin.create(path, job(**wishes)).object()
+    scene.space.admin.create(path, job(**controls)).object()
 
 
 def test_the_operator_acknowledges_a_rerun_of_a_running_job(scene: Scene) -> None:
     life = scene.life(Phase.RUNNING)
-    life.wish(rerun=1).object()
+    life.change_spec(rerun=1).object()
     scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
     by_worker(scene, life, lives.succeeded)
 
@@ -398,8 +400,8 @@ def test_a_gateway_pauses_queues_and_triggers_suspends_and_backfills_schedules(
     made = who.create(queues, queue("mail", paused=True)).object()
     who.merge(f"{queues}/mail", {"spec": {"paused": False}}).object()
     backfill = {"from": at(), "to": at(60)}
-    wishes = {"suspend": True, "trigger": 1, "backfill": backfill}
-    who.merge(new_cron_job(scene), {"spec": wishes}).object()
+    controls = {"suspend": True, "trigger": 1, "backfill": backfill}
+    who.merge(new_cron_job(scene), {"spec": controls}).object()
     assert made["spec"]["paused"] is True
 
 

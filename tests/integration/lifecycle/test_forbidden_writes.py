@@ -15,8 +15,8 @@ pytestmark = pytest.mark.integration
 
 WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
 WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
-WHO |= {"owner.edge", "owner.running", "settings.keeping", "settings.changed"}
-WHO |= {"removal.owners", "removal.finalizers", "removal.kin", "removal.reports"}
+WHO |= {"owner.transition", "owner.running", "settings.keeping", "settings.changed"}
+WHO |= {"removal.owners", "removal.finalizers", "removal.run-metadata", "removal.reports"}
 """Rules about who may write: 403. The others are about what: 422."""
 
 

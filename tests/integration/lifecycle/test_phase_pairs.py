@@ -88,9 +88,9 @@ def born(space: Space, worker: Worker, source: Phase, target: Phase) -> Life:
     )
     life.bring(source)
     if target is Phase.CANCELLED and source is not Phase.SUCCEEDED:
-        life.wish(cancel=True).object()
+        life.change_spec(cancel=True).object()
     if (source, target) == (Phase.DEAD_LETTER, Phase.QUEUED):
-        life.wish(redrive=1).object()
+        life.change_spec(redrive=1).object()
     return life
 
 
@@ -118,7 +118,7 @@ def _needed(target: Phase) -> dict[str, Any]:
 
 
 @each_pair
-def test_the_operator_may_take_exactly_its_edges_of_the_table(
+def test_the_operator_may_take_exactly_its_transitions_of_the_table(
     space: Space, worker: Worker, operator_identity: Client, source: Phase, target: Phase
 ) -> None:
     life = born(space, worker, source, target)
@@ -129,11 +129,11 @@ def test_the_operator_may_take_exactly_its_edges_of_the_table(
     if not answer.accepted:
         holders = target in LEGAL[source]
         assert answer.status == (403 if holders else 422)
-        assert ("(owner.edge)" if holders else "(transition.pair)") in answer.message
+        assert ("(owner.transition)" if holders else "(transition.pair)") in answer.message
 
 
 @each_pair
-def test_a_worker_may_take_exactly_the_edges_out_of_running_and_the_claim(
+def test_a_worker_may_take_exactly_the_transitions_out_of_running_and_the_claim(
     space: Space, worker: Worker, source: Phase, target: Phase
 ) -> None:
     life = born(space, worker, source, target)
@@ -146,7 +146,7 @@ def test_a_worker_may_take_exactly_the_edges_out_of_running_and_the_claim(
 
 
 @each_pair
-def test_another_worker_may_take_no_edge_at_all(
+def test_another_worker_may_make_no_transition_at_all(
     space: Space,
     worker: Worker,
     worker_identity: Callable[[str], Worker],
@@ -172,6 +172,6 @@ def check(
     assert life.status()["phase"] == (target if expected else source)
 
 
-def test_there_are_nineteen_edges() -> None:
+def test_there_are_nineteen_transitions() -> None:
     assert sum(len(targets - {source}) for source, targets in LEGAL.items()) == 19
     assert len(PAIRS) == 64

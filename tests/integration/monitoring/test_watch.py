@@ -28,7 +28,7 @@ def test_a_healthy_watch_is_far_from_being_stale(replicas: Replicas, field: Fiel
     until(lambda: succeeded(field) == JOBS, 20, "all of them")
     end = operator.totals()
     assert end[OPERATOR + "watch_events_total"] >= 3 * JOBS
-    compared = operator.logs().count("compared with the cluster")
+    compared = operator.logs().count("resynced")
     assert compared >= 5
     assert end[OPERATOR + "resync_repairs_total"] / compared < ALLOWED / 2
     assert end[OPERATOR + "watch_restarts_total"] == 0

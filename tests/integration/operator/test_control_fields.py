@@ -26,7 +26,7 @@ def test_a_running_job_is_cancelled_when_the_grace_period_is_over_and_not_before
 ) -> None:
     jobs.create("stubborn", cancelGraceSeconds=2)
     worker.claim("stubborn", lease=60)
-    jobs.wish("stubborn", cancel=True)
+    jobs.change_spec("stubborn", cancel=True)
     jobs.stays("stubborn", "Running", 1.5)
     status = jobs.until_phase("stubborn", "Cancelled", within=4)
     assert status["reason"] == "CancelRequested"
@@ -35,7 +35,7 @@ def test_a_running_job_is_cancelled_when_the_grace_period_is_over_and_not_before
 
 def test_cancelling_a_dead_letter_dismisses_it(jobs: Jobs, worker: FakeWorker) -> None:
     dead_letter(jobs, worker, "seen")
-    jobs.wish("seen", cancel=True)
+    jobs.change_spec("seen", cancel=True)
     assert jobs.until_phase("seen", "Cancelled", within=5)["reason"] == "Dismissed"
 
 
@@ -43,7 +43,7 @@ def test_a_redriven_dead_letter_starts_anew_with_fresh_budgets(
     jobs: Jobs, worker: FakeWorker
 ) -> None:
     dead_letter(jobs, worker, "revived")
-    jobs.wish("revived", redrive=3)
+    jobs.change_spec("revived", redrive=3)
     status = jobs.until_phase("revived", "Queued", within=5)
     assert (status["reason"], status["redrives"], status["retries"]) == ("Redriven", 3, 0)
     worker.claim("revived")
@@ -56,7 +56,7 @@ def test_a_redrive_waits_while_another_live_job_has_the_deduplication_id(
     dead_letter(jobs, worker, "old", deduplicationId="shared")
     jobs.create("new", deduplicationId="shared")
     until(lambda: jobs.status("new").get("admitted"), 5)
-    jobs.wish("old", redrive=1)
+    jobs.change_spec("old", redrive=1)
     events = until(lambda: [e for e in jobs.events("old") if e["reason"] == "RedriveRefused"], 5)
     assert "new" in events[0]["message"]
     jobs.stays("old", "DeadLetter", 1)
@@ -66,7 +66,7 @@ def test_a_redrive_waits_while_another_live_job_has_the_deduplication_id(
     assert len([e for e in jobs.events("old") if e["reason"] == "RedriveRefused"]) == 1
 
 
-def test_a_rerun_is_a_new_linked_job_and_the_wish_is_acknowledged(
+def test_a_rerun_is_a_new_linked_job_and_the_request_is_acknowledged(
     jobs: Jobs, worker: FakeWorker
 ) -> None:
     jobs.create(
@@ -82,7 +82,7 @@ def test_a_rerun_is_a_new_linked_job_and_the_wish_is_acknowledged(
     until(lambda: jobs.status("done").get("admitted"), 5)
     worker.claim("done")
     worker.succeed("done")
-    jobs.wish("done", rerun=2)
+    jobs.change_spec("done", rerun=2)
     until(lambda: jobs.status("done")["reruns"] == 2, 5)
     child, origin = jobs.get("done-r2"), jobs.get("done")
     taken = ("type", "payload", "priority", "executionTimeoutSeconds", "request", "retryPolicy")
@@ -100,6 +100,6 @@ def test_a_rerun_whose_name_another_job_has_is_refused_with_an_event(
     jobs.create("origin-r1")
     worker.claim("origin")
     worker.succeed("origin")
-    jobs.wish("origin", rerun=1)
+    jobs.change_spec("origin", rerun=1)
     assert until(lambda: jobs.events("origin"), 5)[0]["reason"] == "RerunRefused"
     assert jobs.status("origin")["reruns"] == 1

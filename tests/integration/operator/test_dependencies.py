@@ -82,9 +82,9 @@ def test_what_can_never_start_is_a_dead_letter_that_says_why(
         assert words in status["message"]
     jobs.until_phase("tidy", "Queued")
 
-    jobs.wish("bad", redrive=1)
+    jobs.change_spec("bad", redrive=1)
     jobs.until_phase("bad", "Queued")
-    jobs.wish("next", redrive=1)
+    jobs.change_spec("next", redrive=1)
     until_says(jobs, "next", "waiting for bad")
     do(jobs, worker, "bad")
     jobs.until_phase("next", "Queued")
@@ -105,7 +105,7 @@ def test_a_cancel_cascades_to_children_and_those_who_wait_if_it_is_to(
     child(jobs, "part", "root")
     child(jobs, "running", "root", cancelGraceSeconds=1)
     worker.claim("running", lease=60)
-    jobs.wish("root", cancel=True, cancelCascade=True)
+    jobs.change_spec("root", cancel=True, cancelCascade=True)
     for name in ("root", "next", "after", "part", "running"):
         status = jobs.until_phase(name, "Cancelled", within=10)
         assert status["reason"] == "CancelRequested"
@@ -122,7 +122,7 @@ def test_retention_leaves_alone_what_a_job_still_waits_for(jobs: Jobs, worker: F
     do(jobs, worker, "kept", "gone")
     until(lambda: not jobs.exists("gone"), 10)
     assert jobs.exists("kept")
-    jobs.wish("gate", suspend=False)
+    jobs.change_spec("gate", suspend=False)
     until(lambda: jobs.status("gate").get("phase") == "Queued", 5)
     do(jobs, worker, "gate")
     jobs.until_phase("last", "Queued")

@@ -61,7 +61,7 @@ def test_a_job_that_names_a_parent_in_another_namespace_fails_nobody_there(
     worker.succeed("parent")
     labelled(foreign, "foreign", {PARENT_LABEL: parent}, cancel=True)
     foreign.until_phase("foreign", "Cancelled")
-    jobs.wish("gate", suspend=False)
+    jobs.change_spec("gate", suspend=False)
     jobs.until_reason("gate", "GateOpened")
     worker.claim("gate")
     worker.succeed("gate")
@@ -161,13 +161,13 @@ def test_a_schedule_does_not_wait_for_a_run_that_is_being_deleted(
     crons.until_runs("daily", 2)
 
 
-def test_a_dismissed_job_goes_although_a_redrive_was_wished_and_never_heeded(
+def test_a_dismissed_job_goes_although_a_redrive_was_requested_and_never_done(
     jobs: Jobs, worker: FakeWorker
 ) -> None:
     jobs.create("both", retryPolicy={"maxRetries": 0}, ttlSecondsAfterFinished=0)
     worker.claim("both")
     worker.fail("both")
-    jobs.wish("both", cancel=True, redrive=1)
+    jobs.change_spec("both", cancel=True, redrive=1)
     until(lambda: not jobs.exists("both"), 10, "its removal")
 
 

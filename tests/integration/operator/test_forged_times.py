@@ -32,7 +32,7 @@ def test_a_dead_letter_that_first_started_years_ago_can_be_run_to_its_end(
     jobs: Jobs, worker: FakeWorker, ending: str
 ) -> None:
     dead_since_long(jobs, worker, "old")
-    jobs.wish("old", redrive=1)
+    jobs.change_spec("old", redrive=1)
     jobs.until_phase("old", "Queued")
     worker.claim("old")
     status = getattr(worker, ending)("old")["status"]
@@ -45,12 +45,12 @@ def test_a_job_that_first_started_years_ago_can_be_cancelled_and_recovered(
 ) -> None:
     for name in ("waiting", "running", "silent"):
         dead_since_long(jobs, worker, name)
-        jobs.wish(name, redrive=1)
+        jobs.change_spec(name, redrive=1)
         jobs.until_phase(name, "Queued")
-    jobs.wish("waiting", cancel=True)
+    jobs.change_spec("waiting", cancel=True)
     jobs.until_phase("waiting", "Cancelled")
     worker.claim("running", lease=60)
-    jobs.wish("running", cancel=True)
+    jobs.change_spec("running", cancel=True)
     worker.claim("silent", maxRetries=0)
     assert jobs.until_phase("running", "Cancelled", 40)["durationSeconds"] == 31_536_000
     assert jobs.until_reason("silent", "LeaseExpired", 20)["phase"] == "Retrying"

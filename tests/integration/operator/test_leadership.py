@@ -25,7 +25,7 @@ def test_a_leader_whose_watch_hangs_hands_over_and_says_so(
             standby.until_ready(within=60).until_leading(within=40)
             assert "handing leadership over" in blind.logs()
             until(lambda: "nothing of the watch of jobs" in blind.health("/readyz"), 30)
-            until(lambda: "no turn of the loop" in blind.health("/healthz"), 30)
+            until(lambda: "has made no attempt for" in blind.health("/healthz"), 30)
             assert standby.health("/readyz") == standby.health("/healthz") == "ok"
             jobs.create("unwanted", cancel=True)
             jobs.until_phase("unwanted", "Cancelled", within=15)

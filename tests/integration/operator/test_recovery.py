@@ -121,7 +121,7 @@ def test_a_cancelled_job_of_a_dead_worker_is_cancelled_not_retried(
 ) -> None:
     jobs.create("moot", cancelGraceSeconds=60)
     worker.claim("moot", lease=60)
-    jobs.wish("moot", cancel=True)
+    jobs.change_spec("moot", cancel=True)
     worker.end_container(137)
     assert jobs.until_phase("moot", "Cancelled", within=5)["reason"] == "CancelRequested"
 

@@ -109,7 +109,7 @@ def test_two_operators_that_both_believe_to_lead_take_no_step_twice(
     for name in names:
         alone.create(name, retryPolicy={"initialDelaySeconds": 1, "jitter": 0})
         worker.claim(name, lease=60)
-        alone.wish(name, rerun=1)
+        alone.change_spec(name, rerun=1)
     worker.end_container(137)
     for name in names:
         alone.until_reason(name, "BackoffElapsed", within=20)

@@ -93,8 +93,8 @@ def test_forbid_leaves_out_and_replace_waits_for_what_it_cancels(
 def test_a_backfill_goes_through_its_range_once_a_few_at_a_time(
     crons: Crons, worker: FakeWorker
 ) -> None:
-    wish = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T04:00:00Z", "maxActive": 2}
-    crons.create("fill", schedule="0 * * * *", suspend=True, backfill=wish)
+    control = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T04:00:00Z", "maxActive": 2}
+    crons.create("fill", schedule="0 * * * *", suspend=True, backfill=control)
     for step in range(0, 4, 2):
         runs = crons.until_runs("fill", step + 2)
         crons.until_quiet("fill")

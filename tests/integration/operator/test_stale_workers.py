@@ -14,7 +14,7 @@ from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
 from support.operator import QUICK, OperatorProcess
-from support.vitals import containment
+from support.vitals import quarantine
 
 pytestmark = pytest.mark.integration
 
@@ -88,7 +88,7 @@ async def test_a_worker_that_renews_its_lease_in_the_last_moment_keeps_it(
             clock=lambda: next(clock),
             leads=lambda: True,
             metrics=metrics,
-            containment=containment(),
+            quarantine=quarantine(),
         )
         assert [await farewell.collect() for _ in range(2)] == [0, 0]
         assert session.worker.announced

@@ -37,7 +37,7 @@ def test_a_failed_attempt_is_queued_again_after_its_delay_and_not_before(
 
 def test_cancelling_a_waiting_job_cancels_it_at_once(jobs: Jobs) -> None:
     jobs.create("unwanted")
-    jobs.wish("unwanted", cancel=True)
+    jobs.change_spec("unwanted", cancel=True)
     assert jobs.until_phase("unwanted", "Cancelled", within=3)["reason"] == "CancelRequested"
 
 
@@ -81,7 +81,7 @@ def test_time_in_a_paused_queue_does_not_count_towards_the_queue_timeout(jobs: J
 def test_a_suspended_job_waits_by_that_name_until_it_is_resumed(jobs: Jobs) -> None:
     jobs.create("held", suspend=True)
     assert jobs.until_phase("held", "Pending")["reason"] == "Suspended"
-    jobs.wish("held", suspend=False)
+    jobs.change_spec("held", suspend=False)
     assert jobs.until_phase("held", "Queued")["reason"] == "GateOpened"
 
 

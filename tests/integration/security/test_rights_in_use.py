@@ -132,7 +132,7 @@ class Day:
         """Have it all happen; what comes of it is for the log to tell."""
         self._queues_and_schedules()
         self._dead_workers()
-        self._wishes()
+        self._control_fields()
         for more in (
             {"payload": 1},
             {"type": "parent"},
@@ -177,7 +177,7 @@ class Day:
         lease = {"name": f"{WORKER_LEASE_PREFIX}{name}", "labels": labels}
         self._create(LEASES, {"metadata": lease, "spec": {"holderIdentity": f"{name}/new"}})
 
-    def _wishes(self) -> None:
+    def _control_fields(self) -> None:
         """Cancel with children; and ask for a rerun whose name another job has."""
         parent = self._create(JOB_PATHS, builders.job("tree", queue="nobodys"))
         child = builders.job("leaf", queue="nobodys")
@@ -187,8 +187,8 @@ class Day:
             self._create(JOB_PATHS, builders.job(name, queue="nobodys", ttlSecondsAfterFinished=99))
         self._ask("DELETE", "/jobs/tree?cascade=true")
         self._ask("DELETE", "/jobs/again")
-        wish = {"spec": {"rerun": 1}}
-        self._admin.merge(f"{JOB_PATHS}/again", wish).object()
+        control = {"spec": {"rerun": 1}}
+        self._admin.merge(f"{JOB_PATHS}/again", control).object()
 
     def _create(self, path: str, body: Any) -> Any:
         return self._admin.create(path, body).object()

@@ -99,8 +99,8 @@ def test_it_cannot_change_what_a_job_does_or_bring_a_finished_one_back(
     for phase, change, rule in (
         (Phase.QUEUED, {"type": "other"}, "spec.fixed.type"),
         (Phase.QUEUED, {"payload": {"a": 1}}, "spec.fixed.payload"),
-        (Phase.SUCCEEDED, {"redrive": 1}, "wish.redrive-dead-letter"),
-        (Phase.SUCCEEDED, {"cancel": True}, "wish.cancel-too-late"),
+        (Phase.SUCCEEDED, {"redrive": 1}, "control.redrive-dead-letter"),
+        (Phase.SUCCEEDED, {"cancel": True}, "control.cancel-too-late"),
     ):
         assert rule in thief.merge(scene.life(phase).path, {"spec": change}).message
 
@@ -112,8 +112,8 @@ def test_it_submits_and_cancels_any_job_reads_all_and_pauses_queues(
     assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
     assert thief.merge(life.path, {"spec": {"cancel": True}}).accepted
     assert thief.merge(scene.queue(), {"spec": {"paused": True}}).accepted
-    wishes = {"trigger": 1, "suspend": True, "backfill": {"from": at(), "to": at(60)}}
-    assert thief.merge(scene.cron_job(), {"spec": wishes}).accepted
+    controls = {"trigger": 1, "suspend": True, "backfill": {"from": at(), "to": at(60)}}
+    assert thief.merge(scene.cron_job(), {"spec": controls}).accepted
 
 
 def test_it_has_handlers_read_any_secret_that_their_worker_may_read(

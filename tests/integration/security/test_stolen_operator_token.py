@@ -73,7 +73,7 @@ def test_it_cannot_end_a_running_job_for_a_workers_reasons(
 ) -> None:
     answer = scene.life(Phase.RUNNING).move(decide, thief)
     assert refused(answer)
-    assert "owner.edge" in answer.message
+    assert "owner.transition" in answer.message
 
 
 def test_it_writes_and_deletes_any_job_and_has_handlers_read_secrets(

@@ -94,7 +94,7 @@ def test_an_administrator_of_jobs_cannot(
 def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
     scene: Scene, thieves: dict[str, Client]
 ) -> None:
-    """Status, identity and times are the API server's; wishes come later."""
+    """Status, identity and times are the API server's; controls come later."""
     path, thief = collection_path(HOME, JOBS), thieves["submitter"]
     body = job("forged")
     body["status"] = {"phase": "Succeeded", "admitted": True, "attempt": 9}
@@ -111,9 +111,9 @@ def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
     assert not made["metadata"]["creationTimestamp"].startswith("2020")
     assert made["metadata"]["generation"] == 1
     assert all(one["manager"] != "asyncjob-operator" for one in made["metadata"]["managedFields"])
-    for wish in ("redrive", "rerun"):
-        answer = thief.create(path, job("wishful", **{wish: 1}))
-        assert "wish.not-at-creation" in answer.message
+    for control in ("redrive", "rerun"):
+        answer = thief.create(path, job("hopeful", **{control: 1}))
+        assert "control.not-at-creation" in answer.message
 
 
 def test_a_submitter_reads_all_jobs_of_the_namespace_and_makes_its_own_a_child_of_any(

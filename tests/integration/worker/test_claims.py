@@ -17,7 +17,7 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob.names import JOBS, QUEUES, collection_path
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import QueueState
-from asyncjob_worker.leases.heartbeat import Lateness
+from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from support.inside import MANAGER, LossySession, all_done, team
@@ -86,10 +86,8 @@ class Rival:
         queue = QueueState(lambda: None)
         # Nobody runs these jobs; their recovery must not fall into the tests that come next.
         queue.replace([{"spec": {"defaults": {"leaseDurationSeconds": 600}}}])
-        late = Lateness(0.25, time.monotonic)
-        self.claimer = Claimer(
-            self.session, app, queue, identity.holder, enforcement, lateness=late
-        )
+        late = HeartbeatLag(0.25, time.monotonic)
+        self.claimer = Claimer(self.session, app, queue, identity.holder, enforcement, lag=late)
 
     def observe(self, *_: object) -> None:
         self.requests += 1

@@ -37,9 +37,13 @@ NO_LUCK = Failure(type="E" * 999, category="Internal", message="m" * 9999)
 Ends = Callable[[JobView, float], PhaseChange]
 WHILE_RUNNING: dict[str, Ends] = {
     "succeed": lambda job, _: succeed(job, now=NOW),
-    "fail": lambda job, draw: fail(job, NO_LUCK, now=NOW, draw=draw),
-    "crash": lambda job, draw: crash(job, Reason.LEASE_EXPIRED, "m" * 9999, now=NOW, draw=draw),
-    "release": lambda job, draw: release(job, Reason.RELEASED, "", now=NOW, draw=draw),
+    "fail": lambda job, jitter_sample: fail(job, NO_LUCK, now=NOW, jitter_sample=jitter_sample),
+    "crash": lambda job, jitter_sample: crash(
+        job, Reason.LEASE_EXPIRED, "m" * 9999, now=NOW, jitter_sample=jitter_sample
+    ),
+    "release": lambda job, jitter_sample: release(
+        job, Reason.RELEASED, "", now=NOW, jitter_sample=jitter_sample
+    ),
     "cancel": lambda job, _: cancel_running_job(job, "m" * 9999, now=NOW),
 }
 WHILE_DEAD: dict[str, Ends] = {
@@ -70,7 +74,7 @@ counts = st.sampled_from([0, 3, 4, 100, 101, 1000, 99_999])
     counts,
 )
 def test_no_change_of_phase_carries_a_value_beyond_the_schemas_bounds(
-    ending: str, first_start: str, policy: EffectivePolicy, draw: float, count: int
+    ending: str, first_start: str, policy: EffectivePolicy, jitter_sample: float, count: int
 ) -> None:
     status: dict[str, Any] = {
         "phase": (Phase.RUNNING if ending in WHILE_RUNNING else Phase.DEAD_LETTER).value,
@@ -86,7 +90,7 @@ def test_no_change_of_phase_carries_a_value_beyond_the_schemas_bounds(
         "spec": {"type": "test", "redrive": 1},
         "status": status,
     }
-    decided = {**WHILE_RUNNING, **WHILE_DEAD}[ending](read_job(obj), draw)
+    decided = {**WHILE_RUNNING, **WHILE_DEAD}[ending](read_job(obj), jitter_sample)
     AsyncJobStatus.model_validate(
         {name: value for name, value in status_fields(decided, {}).items() if value is not None}
     )

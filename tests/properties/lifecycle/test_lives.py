@@ -35,10 +35,16 @@ HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", f
 
 WHILE_RUNNING: dict[str, Step] = {
     "succeed": lambda job, _: succeed(job, now=at(), result=1),
-    "fail": lambda job, draw: fail(job, NO_LUCK, now=at(), draw=draw),
-    "give up": lambda job, draw: fail(job, HOPELESS, now=at(), draw=draw),
-    "crash": lambda job, draw: crash(job, Reason.LEASE_EXPIRED, "", now=at(), draw=draw),
-    "release": lambda job, draw: release(job, Reason.RELEASED, "", now=at(), draw=draw),
+    "fail": lambda job, jitter_sample: fail(job, NO_LUCK, now=at(), jitter_sample=jitter_sample),
+    "give up": lambda job, jitter_sample: fail(
+        job, HOPELESS, now=at(), jitter_sample=jitter_sample
+    ),
+    "crash": lambda job, jitter_sample: crash(
+        job, Reason.LEASE_EXPIRED, "", now=at(), jitter_sample=jitter_sample
+    ),
+    "release": lambda job, jitter_sample: release(
+        job, Reason.RELEASED, "", now=at(), jitter_sample=jitter_sample
+    ),
     "cancel": lambda job, _: cancel_running_job(job, "", now=at()),
 }
 OTHERWISE: dict[Phase, Step] = {
@@ -90,7 +96,7 @@ def test_every_step_of_every_life_obeys_the_rules(
 ) -> None:
     policy = EffectivePolicy(max_retries=max_retries, max_crashes=max_crashes)
     status: Status = stored()["status"]
-    for number, (running, queued, draw) in enumerate(steps):
+    for number, (running, queued, jitter_sample) in enumerate(steps):
         job = read_job(stored(status=status, notBefore=at(), redrive=status["redrives"] + 1))
         if job.phase is Phase.QUEUED and queued == "claim":
             after = claimed(status, policy, number)
@@ -98,7 +104,7 @@ def test_every_step_of_every_life_obeys_the_rules(
             step = (
                 WHILE_RUNNING[running] if job.phase is Phase.RUNNING else OTHERWISE.get(job.phase)
             )
-            move = (step or WHILE_QUEUED[queued])(job, draw)
+            move = (step or WHILE_QUEUED[queued])(job, jitter_sample)
             if move is None:
                 break
             after = patched(status, move)
@@ -108,11 +114,15 @@ def test_every_step_of_every_life_obeys_the_rules(
 
 def obeys(before: Status, after: Status) -> None:
     source, target = Phase(before["phase"]), Phase(after["phase"])
-    edge = find_transition(source, target)
-    assert edge is not None
-    assert (Reason(after["reason"]) in edge.reasons) if "reason" in after else not edge.reasons
+    transition = find_transition(source, target)
+    assert transition is not None
+    assert (
+        (Reason(after["reason"]) in transition.reasons)
+        if "reason" in after
+        else not transition.reasons
+    )
     has_what_its_phase_asks_for(target, after)
-    counts_what_the_edge_names(edge.incremented, before, after)
+    counts_what_the_transition_names(transition.incremented, before, after)
     keeps_history(target, before, after)
 
 
@@ -124,7 +134,7 @@ def has_what_its_phase_asks_for(phase: Phase, status: Status) -> None:
     assert ("retryDelaySeconds" in status) == (phase is Phase.RETRYING)
 
 
-def counts_what_the_edge_names(grows: frozenset[str], before: Status, after: Status) -> None:
+def counts_what_the_transition_names(grows: frozenset[str], before: Status, after: Status) -> None:
     if after.get("reason") == "Redriven":
         assert [after[name] for name in ("retries", "crashes", "releases")] == [0, 0, 0]
         return

@@ -42,9 +42,9 @@ def test_the_delay_before_jitter_never_exceeds_the_cap(policy: EffectivePolicy, 
 @given(policies, retries, draws)
 @example(EffectivePolicy(initial_delay_seconds=31_536_000, max_delay_seconds=31_536_000), 0, 0.9)
 def test_jitter_carries_no_delay_beyond_what_a_status_may_say(
-    policy: EffectivePolicy, n: int, draw: float
+    policy: EffectivePolicy, n: int, jitter_sample: float
 ) -> None:
-    assert 0 <= retry_delay(policy, n, draw) <= MAX_DURATION_SECONDS
+    assert 0 <= retry_delay(policy, n, jitter_sample) <= MAX_DURATION_SECONDS
 
 
 @given(policies)
@@ -61,11 +61,11 @@ def test_delays_never_shrink_from_retry_to_retry(policy: EffectivePolicy, n: int
 
 @given(policies, retries, draws)
 def test_jitter_stays_within_its_share_to_both_sides(
-    policy: EffectivePolicy, n: int, draw: float
+    policy: EffectivePolicy, n: int, jitter_sample: float
 ) -> None:
     base = base_retry_delay(policy, n)
     low, high = base * (1 - policy.jitter), base * (1 + policy.jitter)
-    assert low - ROUNDING <= retry_delay(policy, n, draw) <= high + ROUNDING
+    assert low - ROUNDING <= retry_delay(policy, n, jitter_sample) <= high + ROUNDING
 
 
 @given(policies, retries)
@@ -75,10 +75,10 @@ def test_the_middle_of_the_jitter_is_the_delay_itself(policy: EffectivePolicy, n
 
 @given(seconds, draws)
 def test_without_jitter_the_first_retry_waits_exactly_the_initial_delay(
-    initial: float, draw: float
+    initial: float, jitter_sample: float
 ) -> None:
     policy = exponential(initial, cap=31_536_000)
-    assert retry_delay(policy, 0, draw) == round(initial, 3)
+    assert retry_delay(policy, 0, jitter_sample) == round(initial, 3)
 
 
 @given(seconds, retries)

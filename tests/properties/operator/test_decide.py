@@ -24,7 +24,7 @@ from asyncjob_operator.core.dependencies import (
     DependencyState,
     RelatedJob,
 )
-from asyncjob_operator.core.heap import DeadlineHeap
+from asyncjob_operator.core.heap import TimerHeap
 from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions, QueueView
@@ -101,21 +101,21 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     queue = QueueView(paused=draw(st.booleans()))
     rival = draw(st.none() | jobs("other").filter(is_live)) if view.gates.deduplication_id else None
     first = draw(st.floats(0, 100))
-    seen = observe(None, view, queue, at(first), live=draw(st.booleans()))
+    seen = observe(None, view, queue, at(first), just_changed=draw(st.booleans()))
     tied = draw(ties()) if view.gates.depends_on and not view.attempt else NO_DEPENDENCIES
     return Snapshot(view, seen, DecisionOptions(), queue, draw(holders()), rival, dependencies=tied)
 
 
 @given(snapshots(), st.floats(100, 10_000), st.floats(0, 0.999))
-def test_every_decided_transition_is_an_edge_of_the_operators_with_one_of_its_reasons(
+def test_every_decided_transition_is_one_of_the_operators_with_one_of_its_reasons(
     snapshot: Snapshot, moment: float, draw: float
 ) -> None:
     effect = decide(snapshot, at(moment, draw=draw)).effect
     if isinstance(effect, ChangePhase):
-        edge = find_transition(snapshot.job.phase, effect.change.target)
-        assert edge is not None
-        assert effect.change.reason in edge.reasons_by_actor[Actor.OPERATOR]
-        assert effect.change.reason in edge.reasons
+        transition = find_transition(snapshot.job.phase, effect.change.target)
+        assert transition is not None
+        assert effect.change.reason in transition.reasons_by_actor[Actor.OPERATOR]
+        assert effect.change.reason in transition.reasons
 
 
 @given(snapshots(), st.floats(100, 10_000))
@@ -153,7 +153,7 @@ def _after(snapshot: Snapshot, effect: object, now: Now) -> Snapshot:
             view = replace(view, reruns=number)
         case _:
             view = replace(view, redrives=view.control.redrive)
-    seen = observe(snapshot.observation, view, snapshot.queue, now, live=True)
+    seen = observe(snapshot.observation, view, snapshot.queue, now, just_changed=True)
     return replace(snapshot, job=view, observation=seen)
 
 
@@ -176,14 +176,16 @@ def _moved(view: JobView, fields: Any) -> JobView:
 )
 def test_no_wall_clock_ends_a_lease_early(beats: list[tuple[float, float]], duration: int) -> None:
     """However the wall clock jumps, a lease ends its duration after the last renewal was seen."""
-    sighting: Observation | None = None
+    observation: Observation | None = None
     options, now, view = DecisionOptions(lease_margin=0), 0.0, job()
     for renewals, (pause, skew) in enumerate(beats):
         now += pause
         view = job(Phase.RUNNING, **running(duration, renewals))
-        sighting = observe(sighting, view, QueueView(), at(now, skew=skew), live=False)
+        observation = observe(
+            observation, view, QueueView(), at(now, skew=skew), just_changed=False
+        )
         holder = HolderStatus(pods_known=True, pod=pod(), newest_worker=WORKER)
-        snapshot = Snapshot(view, sighting, options, holder=holder)
+        snapshot = Snapshot(view, observation, options, holder=holder)
         just_before = decide(snapshot, at(now + duration - 0.001, skew=-skew))
         assert just_before.effect is None
         assert decide(snapshot, at(now + duration, skew=-skew)).effect is not None
@@ -191,10 +193,12 @@ def test_no_wall_clock_ends_a_lease_early(beats: list[tuple[float, float]], dura
 
 @given(st.floats(0, 1e4), st.floats(-1e7, 1e7), st.floats(0, 1e4), st.booleans())
 def test_a_backoff_is_never_longer_than_its_delay(
-    delay: float, skew: float, first: float, live: bool
+    delay: float, skew: float, first: float, just_changed: bool
 ) -> None:
     view = job(Phase.RETRYING, retryDelaySeconds=delay, nextAttemptTime=stamp(first + delay))
-    retry_at = observe(None, view, QueueView(), at(first, skew=skew), live=live).retry_at
+    retry_at = observe(
+        None, view, QueueView(), at(first, skew=skew), just_changed=just_changed
+    ).retry_at
     assert retry_at is not None
     assert first <= retry_at <= first + delay
 
@@ -203,7 +207,7 @@ def test_a_backoff_is_never_longer_than_its_delay(
 def test_the_heap_is_a_map_from_keys_to_their_last_deadlines(
     changes: list[tuple[str, int | None]],
 ) -> None:
-    heap, model = DeadlineHeap(), dict[str, int]()
+    heap, model = TimerHeap(), dict[str, int]()
     for key, deadline in changes:
         heap.set(key, deadline)
         if deadline is None:
@@ -211,7 +215,7 @@ def test_the_heap_is_a_map_from_keys_to_their_last_deadlines(
         else:
             model[key] = deadline
     assert len(heap) == len(model)
-    assert heap.next_deadline() == min(model.values(), default=None)
+    assert heap.next_time() == min(model.values(), default=None)
     due = heap.pop_due(25, limit=100)
     assert sorted(due) == sorted(key for key, deadline in model.items() if deadline <= 25)
     assert [model[key] for key in due] == sorted(model[key] for key in due)

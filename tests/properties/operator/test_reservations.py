@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.controllers.admission import AdmissionRounds
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.decision import Admit
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
@@ -90,7 +90,7 @@ class Operator:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.observer = JobController(DecisionOptions(), self.moment, self)
+        self.observer = JobEvaluator(DecisionOptions(), self.moment, self)
         self.admissions = AdmissionRounds(self.observer)
         self.pending: list[Callable[[], None]] = []
         self.sync_queue()
@@ -104,7 +104,7 @@ class Operator:
     def on_dead_letter(self, job: JobView, message: str) -> None: ...
 
     def sync_job(self, name: str) -> None:
-        self.observer.on_update(deepcopy(self.server.jobs[name]), live=True)
+        self.observer.on_update(deepcopy(self.server.jobs[name]), just_changed=True)
 
     def sync_queue(self) -> None:
         self.observer.queues.on_update(deepcopy(self.server.queue))

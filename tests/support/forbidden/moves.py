@@ -35,16 +35,16 @@ def _back(view: JobView) -> PhaseChange:
 def _redriven_to(redrives: int) -> Case:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(Phase.DEAD_LETTER)
-        life.wish(redrive=2).object()
+        life.change_spec(redrive=2).object()
         return life.move(redriven, scene.acting(scene.operator), redrives=redrives)
 
-    return Case("ground.redrive", f"a redrive to {redrives} where 2 are asked for", attempt)
+    return Case("precondition.redrive", f"a redrive to {redrives} where 2 are asked for", attempt)
 
 
 def _redriven_spent(counter: str) -> Case:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(Phase.DEAD_LETTER)
-        life.wish(redrive=1).object()
+        life.change_spec(redrive=1).object()
         return life.move(redriven, scene.acting(scene.operator), **{counter: 1})
 
     return Case(f"budget.{counter}", f"a redrive that does not reset {counter}", attempt)
@@ -76,16 +76,20 @@ MOVES: Final[tuple[Case, ...]] = (
     operator_move(
         "transition.reason", "a wrong reason", Phase.PENDING, promoted, reason="Redriven"
     ),
-    operator_move("ground.deadline", "a deadline no one set", Phase.QUEUED, _late),
-    operator_move("ground.duplicate", "a duplicate of nothing", Phase.QUEUED, _duplicate),
-    operator_move("ground.not-before", "a start time no one set", Phase.QUEUED, scheduled),
-    operator_move("ground.cancel", "a cancellation no one asked for", Phase.QUEUED, dropped),
-    operator_move("ground.cancel", "a dismissal no one asked for", Phase.DEAD_LETTER, dropped),
-    operator_move("ground.redrive", "a redrive no one asked for", Phase.DEAD_LETTER, redriven),
-    operator_report("ground.rerun", "a rerun no one asked for", Phase.SUCCEEDED, reruns=1),
-    operator_report("ground.rerun", "a rerun of a job that runs", Phase.RUNNING, reruns=1),
+    operator_move("precondition.deadline", "a deadline no one set", Phase.QUEUED, _late),
+    operator_move("precondition.duplicate", "a duplicate of nothing", Phase.QUEUED, _duplicate),
+    operator_move("precondition.not-before", "a start time no one set", Phase.QUEUED, scheduled),
+    operator_move("precondition.cancel", "a cancellation no one asked for", Phase.QUEUED, dropped),
     operator_move(
-        "ground.rerun", "a move that makes up a rerun", Phase.PENDING, promoted, reruns=1
+        "precondition.cancel", "a dismissal no one asked for", Phase.DEAD_LETTER, dropped
+    ),
+    operator_move(
+        "precondition.redrive", "a redrive no one asked for", Phase.DEAD_LETTER, redriven
+    ),
+    operator_report("precondition.rerun", "a rerun no one asked for", Phase.SUCCEEDED, reruns=1),
+    operator_report("precondition.rerun", "a rerun of a job that runs", Phase.RUNNING, reruns=1),
+    operator_move(
+        "precondition.rerun", "a move that makes up a rerun", Phase.PENDING, promoted, reruns=1
     ),
     _redriven_to(1),
     _redriven_to(3),

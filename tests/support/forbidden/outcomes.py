@@ -89,7 +89,7 @@ OUTCOMES: Final[tuple[Case, ...]] = (
     outcome("budget.release-counted", "a release for free", released, releases=LEFT_OUT),
     outcome("budget.spent", "a retry for free", failed, reason="Released", retries=LEFT_OUT),
     outcome("budget.by-reason", "a failure as a release", failed, retries=LEFT_OUT, releases=1),
-    outcome("ground.cancel", "a cancellation nobody asked for", cancelled),
+    outcome("precondition.cancel", "a cancellation nobody asked for", cancelled),
     outcome(
         "finished.completion-time", "success without a time", succeeded, completionTime=LEFT_OUT
     ),
@@ -117,5 +117,5 @@ OUTCOMES: Final[tuple[Case, ...]] = (
     ),
     Case("history.kept", "success that rewrites the past", _history_rewritten),
     outcome("history.omitted", "success that hides the past", succeeded, historyOmitted=5),
-    outcome("ground.redrive", "success that acknowledges a redrive", succeeded, redrives=1),
+    outcome("precondition.redrive", "success that acknowledges a redrive", succeeded, redrives=1),
 )

@@ -24,8 +24,8 @@ from support.lives import (
     succeeded,
 )
 
-LAW: Final = "owner.holder"
-EDGE: Final = "owner.edge"
+HOLDER: Final = "owner.holder"
+TRANSITION: Final = "owner.transition"
 RUNNING: Final = "owner.running"
 
 
@@ -34,7 +34,9 @@ def _by_the_operator(phase: Phase, decide: Decide, **spec: Any) -> Case:
         life = scene.life(phase, **spec)
         return life.move(decide, scene.acting(scene.operator))
 
-    return Case(EDGE, f"an operator that takes a holder's edge: {decide.__name__}", attempt)
+    return Case(
+        TRANSITION, f"an operator that takes a holder's transition: {decide.__name__}", attempt
+    )
 
 
 def _claimed_by_the_operator(scene: Scene) -> Answer:
@@ -60,7 +62,9 @@ def _ended_by_its_holder(decide: Decide) -> Case:
         life = scene.life(Phase.RUNNING)
         return life.move(decide, scene.acting(scene.worker.client))
 
-    return Case(EDGE, f"a holder that takes an operator's edge: {decide.__name__}", attempt)
+    return Case(
+        TRANSITION, f"a holder that takes an operator's transition: {decide.__name__}", attempt
+    )
 
 
 def _written_while_running(title: str, **changes: Any) -> Case:
@@ -74,7 +78,7 @@ def _written_while_running(title: str, **changes: Any) -> Case:
 
 def _written_with_a_rerun(scene: Scene) -> Answer:
     life = scene.life(Phase.RUNNING)
-    life.wish(rerun=1).object()
+    life.change_spec(rerun=1).object()
     body = {"status": {"reruns": 1, "lease": {"renewals": 1}}}
     return scene.acting(scene.operator).merge(life.status_path, body)
 
@@ -91,7 +95,7 @@ def _taken_away_with(title: str, decide: Decide, **changes: Any) -> Case:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(Phase.RUNNING)
         if decide is cancelled:
-            life.wish(cancel=True).object()
+            life.change_spec(cancel=True).object()
         told = {"status": {"checkpoint": {"row": 3}, "progress": {"percent": 5}}}
         scene.worker.client.merge(life.status_path, told).object()
         return life.move(decide, scene.acting(scene.operator), **changes)
@@ -103,12 +107,14 @@ def _by_another(phase: Phase, decide: Decide) -> Case:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(phase)
         if phase is Phase.DEAD_LETTER:
-            life.wish(redrive=1).object()
+            life.change_spec(redrive=1).object()
         if phase is Phase.PENDING and decide is dropped:
-            life.wish(cancel=True).object()
+            life.change_spec(cancel=True).object()
         return life.move(decide, scene.acting(scene.other.client))
 
-    return Case(LAW, f"a worker that takes a {phase} job not its own: {decide.__name__}", attempt)
+    return Case(
+        HOLDER, f"a worker that takes a {phase} job not its own: {decide.__name__}", attempt
+    )
 
 
 def _claims(scene: Scene, pod: str, uid: str, by: Client) -> Answer:
@@ -170,7 +176,7 @@ def _admitted_by_a_worker(scene: Scene) -> Answer:
 def _rerun_swallowed(**changes: Any) -> Callable[[Scene], Answer]:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(Phase.RUNNING)
-        life.wish(rerun=2).object()
+        life.change_spec(rerun=2).object()
         return scene.acting(scene.worker.client).merge(
             life.status_path, {"status": {"reruns": 2, **changes}}
         )
@@ -180,7 +186,7 @@ def _rerun_swallowed(**changes: Any) -> Callable[[Scene], Answer]:
 
 def _rerun_swallowed_with_the_claim(scene: Scene) -> Answer:
     life = scene.life()
-    life.wish(rerun=1).object()
+    life.change_spec(rerun=1).object()
     body = claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid)
     body["status"]["reruns"] = 1
     return scene.acting(scene.worker.client).merge(life.status_path, body)
@@ -188,7 +194,7 @@ def _rerun_swallowed_with_the_claim(scene: Scene) -> Answer:
 
 def _rerun_swallowed_with_the_outcome(scene: Scene) -> Answer:
     life = scene.life(Phase.RUNNING)
-    life.wish(rerun=1).object()
+    life.change_spec(rerun=1).object()
     return life.move(succeeded, scene.acting(scene.worker.client), reruns=1)
 
 
@@ -199,23 +205,27 @@ OWNERS: Final[tuple[Case, ...]] = (
     _by_another(Phase.PENDING, dropped),
     _by_another(Phase.RETRYING, promoted),
     _by_another(Phase.DEAD_LETTER, redriven),
-    Case(LAW, "a claim in another pod's name", _in_anothers_name),
-    Case(LAW, "a claim with another pod's UID", _with_anothers_uid),
-    Case(LAW, "a claim by a token that is bound to no pod", _without_a_pod),
-    Case(LAW, "a claim in no name by a token that is bound to no pod", _in_no_name_without_a_pod),
-    Case(LAW, "a heartbeat for another's job", _renewed_by_another),
-    Case(LAW, "progress of another's job", _progress_of_another),
-    Case(LAW, "success by a new pod of the holder's name", _by_a_new_pod_of_that_name),
-    Case(LAW, "a report on its own job after success", _own_success_again),
-    Case(LAW, "an admission by a worker", _admitted_by_a_worker),
+    Case(HOLDER, "a claim in another pod's name", _in_anothers_name),
+    Case(HOLDER, "a claim with another pod's UID", _with_anothers_uid),
+    Case(HOLDER, "a claim by a token that is bound to no pod", _without_a_pod),
+    Case(
+        HOLDER, "a claim in no name by a token that is bound to no pod", _in_no_name_without_a_pod
+    ),
+    Case(HOLDER, "a heartbeat for another's job", _renewed_by_another),
+    Case(HOLDER, "progress of another's job", _progress_of_another),
+    Case(HOLDER, "success by a new pod of the holder's name", _by_a_new_pod_of_that_name),
+    Case(HOLDER, "a report on its own job after success", _own_success_again),
+    Case(HOLDER, "an admission by a worker", _admitted_by_a_worker),
     *(
         _by_the_operator(Phase.RUNNING, decide)
         for decide in (succeeded, failed, released, given_up, refused)
     ),
-    Case(EDGE, "a claim by the operator in a worker's name", _claimed_by_the_operator),
-    Case(EDGE, "a claim by an operator's pod in its own name", _in_the_operators_own_name),
-    Case(EDGE, "a claim by an administrator in a worker's name", _claimed_by_an_administrator),
-    Case(EDGE, "success by an administrator", _succeeded_by_an_administrator),
+    Case(TRANSITION, "a claim by the operator in a worker's name", _claimed_by_the_operator),
+    Case(TRANSITION, "a claim by an operator's pod in its own name", _in_the_operators_own_name),
+    Case(
+        TRANSITION, "a claim by an administrator in a worker's name", _claimed_by_an_administrator
+    ),
+    Case(TRANSITION, "success by an administrator", _succeeded_by_an_administrator),
     _ended_by_its_holder(crashed),
     _ended_by_its_holder(evicted),
     _written_while_running("the renewals", lease={"renewals": 1, "renewTime": at(20)}),

@@ -147,11 +147,11 @@ REMOVALS: Final = (
         case
         for number, metadata in enumerate((*_RUN, _BACKFILLED, _TIMED, _TRIGGERED), 1)
         for case in (
-            _created("removal.kin", f"mark {number} of a run", metadata),
-            _on_job("removal.kin", f"mark {number} of a run", metadata),
+            _created("removal.run-metadata", f"mark {number} of a run", metadata),
+            _on_job("removal.run-metadata", f"mark {number} of a run", metadata),
         )
     ),
-    _on_job("removal.kin", "another parent", {"labels": {PARENT_LABEL: "x"}}),
+    _on_job("removal.run-metadata", "another parent", {"labels": {PARENT_LABEL: "x"}}),
     _reported("a report from the future", time="9999-01-01T00:00:00Z"),
     _reported("a report from long ago", time="0000-01-01T00:00:00Z"),
     _reported("a report by another", manager="forger"),

@@ -36,7 +36,7 @@ REPORTS: Final[tuple[Case, ...]] = (
     report("budget.retries", "a report that raises retries", retries=1),
     report("budget.crashes", "a report that raises crashes", crashes=1),
     report("budget.releases", "a report that raises releases", releases=1),
-    report("ground.redrive", "a report that acknowledges a redrive", redrives=1),
+    report("precondition.redrive", "a report that acknowledges a redrive", redrives=1),
     report("finished.completion-time", "a report of completion", completionTime=at(60)),
     report("finished.condition", "a report of a condition", conditions=[_COMPLETE]),
     report("retrying.delay", "a report of a delay", retryDelaySeconds=5, nextAttemptTime=at(60)),

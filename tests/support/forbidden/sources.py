@@ -57,11 +57,11 @@ def _cron_of_another_type(scene: Scene) -> Answer:
     return scene.acting(_author(scene, EDITOR_RULE)).merge(f"{path}/{name}", change)
 
 
-def _cron_wish(**wish: Any) -> Any:
+def _cron_change(**control: Any) -> Any:
     def attempt(scene: Scene) -> Answer:
         path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
         scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
-        return scene.acting(_author(scene)).merge(f"{path}/{name}", {"spec": wish})
+        return scene.acting(_author(scene)).merge(f"{path}/{name}", {"spec": control})
 
     return attempt
 
@@ -73,8 +73,8 @@ SOURCES: Final[tuple[Case, ...]] = (
     Case("source.secrets", "a schedule with such a secret", _cron(payloadFrom=SECRET)),
     Case("source.secrets", "a rerun of a job with such a secret", _rerun),
     Case("source.secrets", "another handler for such a secret", _cron_of_another_type),
-    Case("source.secrets", "a trigger of such a schedule", _cron_wish(trigger=1)),
-    Case("source.secrets", "a backfill of such a schedule", _cron_wish(backfill=_RANGE)),
+    Case("source.secrets", "a trigger of such a schedule", _cron_change(trigger=1)),
+    Case("source.secrets", "a backfill of such a schedule", _cron_change(backfill=_RANGE)),
     Case("source.configmaps", "a job from such a config map", _job(payloadFrom=CONFIG_MAP)),
     Case("source.configmaps", "a schedule with such a config map", _cron(payloadFrom=CONFIG_MAP)),
     Case(

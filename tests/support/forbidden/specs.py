@@ -47,13 +47,13 @@ def _changed(field: str) -> Case:
     return Case(f"spec.fixed.{field}", f"another {field}", attempt)
 
 
-def _wish(
+def _control(
     rule: str, title: str, phase: Phase, before: dict[str, Any], after: dict[str, Any]
 ) -> Case:
     def attempt(scene: Scene) -> Answer:
         life = scene.life(phase)
         if before:
-            life.wish(**before).object()
+            life.change_spec(**before).object()
         return scene.acting(scene.space.admin).merge(life.path, {"spec": after})
 
     return Case(rule, title, attempt)
@@ -64,7 +64,7 @@ def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JO
         path = collection_path(scene.space.name, plural)
         return scene.acting(scene.space.admin).create(path, body(f"case-{next(NUMBERS)}"))
 
-    return Case("wish.not-at-creation", title, attempt)
+    return Case("control.not-at-creation", title, attempt)
 
 
 def _selfish(title: str, needs: Callable[[str], list[Any]]) -> Case:
@@ -84,37 +84,49 @@ def _rescheduled(scene: Scene) -> Answer:
 
 SPECS: Final[tuple[Case, ...]] = (
     *(_changed(field) for field in BEFORE_AND_AFTER),
-    _wish(
-        "wish.cancel-latches",
+    _control(
+        "control.cancel-latches",
         "a cancel taken back",
         Phase.QUEUED,
         {"cancel": True},
         {"cancel": False},
     ),
-    _wish(
-        "wish.cancel-latches", "a cancel removed", Phase.QUEUED, {"cancel": True}, {"cancel": None}
+    _control(
+        "control.cancel-latches",
+        "a cancel removed",
+        Phase.QUEUED,
+        {"cancel": True},
+        {"cancel": None},
     ),
-    _wish("wish.cancel-too-late", "a cancel after success", Phase.SUCCEEDED, {}, {"cancel": True}),
-    _wish(
-        "wish.redrive-grows",
+    _control(
+        "control.cancel-too-late", "a cancel after success", Phase.SUCCEEDED, {}, {"cancel": True}
+    ),
+    _control(
+        "control.redrive-grows",
         "a redrive lowered",
         Phase.DEAD_LETTER,
         {"redrive": 2},
         {"redrive": 1},
     ),
-    _wish(
-        "wish.redrive-dead-letter", "a redrive of a queued job", Phase.QUEUED, {}, {"redrive": 1}
+    _control(
+        "control.redrive-dead-letter", "a redrive of a queued job", Phase.QUEUED, {}, {"redrive": 1}
     ),
-    _wish("wish.redrive-dead-letter", "a redrive of success", Phase.SUCCEEDED, {}, {"redrive": 1}),
-    _wish("wish.rerun-grows", "a rerun lowered", Phase.SUCCEEDED, {"rerun": 2}, {"rerun": None}),
+    _control(
+        "control.redrive-dead-letter", "a redrive of success", Phase.SUCCEEDED, {}, {"redrive": 1}
+    ),
+    _control(
+        "control.rerun-grows", "a rerun lowered", Phase.SUCCEEDED, {"rerun": 2}, {"rerun": None}
+    ),
     _created("a job created with a redrive", lambda name: job(name, redrive=1)),
     _created("a job created with a rerun", lambda name: job(name, rerun=1)),
     _created("a schedule of reruns", lambda name: cron_job(name, rerun=1), CRON_JOBS),
-    Case("wish.not-at-creation", "a schedule that comes to redrive", _rescheduled),
+    Case("control.not-at-creation", "a schedule that comes to redrive", _rescheduled),
     _selfish("a job that depends on itself", lambda name: [{"name": name}]),
     _selfish(
         "a job that depends on itself among others",
         lambda name: [{"name": "a"}, {"name": name, "outcome": "Any"}],
     ),
-    _wish("wish.priority", "another priority while it runs", Phase.RUNNING, {}, {"priority": 9}),
+    _control(
+        "control.priority", "another priority while it runs", Phase.RUNNING, {}, {"priority": 9}
+    ),
 )

@@ -46,7 +46,7 @@ def test_an_error_is_logged_with_its_lines_and_never_with_the_values_of_variable
 def test_a_discreet_logger_shows_no_details_even_at_debug(
     root: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configure_logging("json", logging.DEBUG, info_only=["chatty"])
+    configure_logging("json", logging.DEBUG, library_levels={"chatty": logging.INFO})
     for name in ("chatty.inner", "plain"):
         logging.getLogger(name).debug("chunk: %s", SECRET + name)
         logging.getLogger(name).info("told")

@@ -40,7 +40,7 @@ def succeeded(result: object, *, of: Handler | None = None, max_bytes: int = 100
 
 def failed(error: BaseException, of: HeldJob | None = None) -> PhaseChange:
     own: dict[type[BaseException], str] = {ZeroDivisionError: "Arithmetic"}
-    return outcomes.failed((of or held()).job, error, own, now=NOW, draw=0.5)
+    return outcomes.failed((of or held()).job, error, own, now=NOW, jitter_sample=0.5)
 
 
 def category(move: PhaseChange) -> Any:
@@ -50,7 +50,7 @@ def category(move: PhaseChange) -> Any:
 
 
 def stopped(why: Stop) -> PhaseChange | None:
-    return outcomes.stopped(held().job, why, refusal="too large", now=NOW, draw=0.5)
+    return outcomes.stopped(held().job, why, refusal="too large", now=NOW, jitter_sample=0.5)
 
 
 def test_the_death_of_a_handlers_process_is_a_crash_and_spends_no_retry() -> None:
@@ -82,7 +82,7 @@ def test_the_last_death_allowed_is_followed_by_a_dead_letter() -> None:
 def test_an_error_means_the_same_from_another_process(error: Exception) -> None:
     own: dict[type[BaseException], str] = {ZeroDivisionError: "Arithmetic"}
     reported = ReportedError(to_error_report(error, own))
-    nothing_known_here = outcomes.failed(held().job, reported, {}, now=NOW, draw=0.5)
+    nothing_known_here = outcomes.failed(held().job, reported, {}, now=NOW, jitter_sample=0.5)
     assert nothing_known_here == failed(error)
 
 
@@ -190,7 +190,7 @@ def test_retry_has_the_category_of_its_cause() -> None:
 def test_retry_may_have_a_category_of_its_own(category: str, stored: str) -> None:
     error = Retry(category=category)
     error.__cause__ = ConnectionError()
-    move = outcomes.failed(held().job, error, {}, now=NOW, draw=0.5)
+    move = outcomes.failed(held().job, error, {}, now=NOW, jitter_sample=0.5)
     assert isinstance(found := move.fields["error"], dict)
     assert found["category"] == stored
 
@@ -260,7 +260,7 @@ def test_a_fenced_attempt_has_no_outcome() -> None:
 
 def test_a_timeout_says_what_kept_the_attempt_if_it_was_not_the_handler() -> None:
     move = outcomes.stopped(
-        held().job, Stop.TIMED_OUT, detail="the store is away", now=NOW, draw=0.5
+        held().job, Stop.TIMED_OUT, detail="the store is away", now=NOW, jitter_sample=0.5
     )
     assert move
     assert str(move.fields["message"]).endswith("longer than 1800 s: the store is away")

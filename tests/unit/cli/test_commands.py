@@ -237,7 +237,7 @@ def test_results_and_histories_are_printed(shell: Shell) -> None:
         (["dismiss", "dead"], "dead is being dismissed"),
     ],
 )
-def test_wishes_are_acknowledged_in_a_line(
+def test_requests_are_acknowledged_in_a_line(
     shell: Shell, jobs: FakeJobs, words: list[str], said: str
 ) -> None:
     assert shell.ok(*words) == f"{said}\n"

@@ -45,7 +45,7 @@ def written(cron_job: dict[str, Any], *, replace: bool = False) -> Any:
     return server.written
 
 
-def test_the_wish_is_exact_on_the_schedule_as_it_was_read() -> None:
+def test_the_request_is_exact_on_the_schedule_as_it_was_read() -> None:
     assert written({}) == {
         "metadata": {"resourceVersion": "7"},
         "spec": {"backfill": {**SPAN, "limit": 100, "maxActive": 1}},
@@ -66,7 +66,7 @@ def test_one_that_is_done_makes_room_for_another() -> None:
     )
 
 
-def test_the_same_wish_is_written_once() -> None:
+def test_the_same_request_is_written_once() -> None:
     assert written({"spec": {"backfill": {**SPAN, "limit": 100, "maxActive": 1}}}) is None
 
 

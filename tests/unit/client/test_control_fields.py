@@ -33,7 +33,7 @@ def spec(api: FakeApi) -> Any:
 
 
 @pytest.mark.parametrize("phase", ["Queued", "Running", "DeadLetter"])
-def test_cancel_is_wished_once(phase: str) -> None:
+def test_cancel_is_requested_once(phase: str) -> None:
     api = world(phase)
     assert run(jobs(api).cancel("j", cascade=False)).cancelling
     run(jobs(api).cancel("j", cascade=False))
@@ -73,10 +73,10 @@ def test_a_redrive_whose_answer_is_lost_is_not_made_twice() -> None:
     assert spec(api)["redrive"] == 3
 
 
-@pytest.mark.parametrize("wish", ["redrive", "dismiss"])
-def test_only_a_dead_letter_is_redriven_or_dismissed(wish: str) -> None:
+@pytest.mark.parametrize("control", ["redrive", "dismiss"])
+def test_only_a_dead_letter_is_redriven_or_dismissed(control: str) -> None:
     with pytest.raises(NotADeadLetterError, match="job j is Queued"):
-        run(getattr(jobs(world()), wish)("j"))
+        run(getattr(jobs(world()), control)("j"))
 
 
 def test_a_dismissal_that_came_about_is_not_refused_when_it_is_repeated() -> None:
@@ -118,7 +118,7 @@ def test_what_a_rule_forbids_is_told_in_its_words() -> None:
         run(jobs(api).set_priority("j", 3))
 
 
-def test_what_is_as_wished_is_not_written() -> None:
+def test_what_is_as_requested_is_not_written() -> None:
     api = world()
     run(jobs(api).set_suspended("j", suspended=False))
     run(jobs(api).set_priority("j", 0))

@@ -45,7 +45,7 @@ def test_a_wrong_value_is_told_at_its_field() -> None:
     }
 
 
-def test_the_dead_letter_desk_shows_dead_letters_whatever_is_asked_for() -> None:
+def test_the_dead_letter_page_shows_dead_letters_whatever_is_asked_for() -> None:
     filters = read_filters(QueryParams("phase=Running&text=a"), Phase.DEAD_LETTER)
 
     assert filters.selection == Selection(text="a", phase=[Phase.DEAD_LETTER])

@@ -18,7 +18,7 @@ ROLE = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: keeper
+  name: owner
 rules:
 # See it,
 # and keep it.

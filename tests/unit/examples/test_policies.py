@@ -72,7 +72,7 @@ def failed(
     }
     job = read_job({**load(file), "status": status})
     failure = Failure(type="Error", category=category, message="it broke", reason=reason)
-    move = fail(job, failure, now=NOW, draw=0.5)
+    move = fail(job, failure, now=NOW, jitter_sample=0.5)
     return move.target, move.reason
 
 
@@ -113,7 +113,9 @@ def test_without_jitter_the_delays_are_exactly_these(expected: Expected) -> None
 
     for retry, seconds in enumerate(expected.delays):
         assert base_retry_delay(policy, retry) == seconds
-        assert {retry_delay(policy, retry, draw) for draw in (0.0, 0.5, LARGEST_DRAW)} == {seconds}
+        assert {
+            retry_delay(policy, retry, jitter_sample) for jitter_sample in (0.0, 0.5, LARGEST_DRAW)
+        } == {seconds}
 
 
 @each_policy
@@ -123,7 +125,7 @@ def test_with_jitter_the_delays_stay_within_its_bounds_and_reach_them(expected: 
     assert policy.jitter == expected.jitter
     for retry, seconds in enumerate(expected.delays):
         low, high = seconds * (1 - expected.jitter), seconds * (1 + expected.jitter)
-        drawn = [retry_delay(policy, retry, draw / 100) for draw in range(100)]
+        drawn = [retry_delay(policy, retry, jitter_sample / 100) for jitter_sample in range(100)]
         assert all(low <= value <= high for value in drawn)
         assert drawn == sorted(drawn)
         assert retry_delay(policy, retry, 0.0) == pytest.approx(low)

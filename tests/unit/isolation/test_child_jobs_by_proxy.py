@@ -266,7 +266,7 @@ async def test_where_nobody_submits_that_is_what_the_handler_hears() -> None:
     assert shop.pool._idle, "it was no answer, but the end of the process"
     await shop.close()
     assert move
-    assert "whoever runs this handler submits no jobs: x" in str(move.fields["message"])
+    assert "child jobs are not available in this runner: x" in str(move.fields["message"])
 
 
 async def test_a_submission_is_tried_until_it_is_answered(bench: Bench) -> None:

@@ -35,7 +35,7 @@ async def test_a_handler_that_obeys_has_its_time_and_keeps_its_process(
 
 async def stopped(of: HeldJob, why: Stop, folder: Path, wait: float = 0.05) -> PhaseChange | None:
     """Start a handler that ignores everything, stop it, and see its process gone."""
-    shop = Shop(stop_wait=wait)
+    shop = Shop(stop_grace_seconds=wait)
     try:
         task, pid = await shop.begin(of, folder)
         of.stop(why)
@@ -69,18 +69,18 @@ async def test_a_fenced_one_is_killed_soon_however_patient_the_worker(tmp_path: 
 
 async def test_a_fenced_one_is_killed_though_the_event_loop_stands_still(tmp_path: Path) -> None:
     """By the heartbeat thread, which is the one that notices the lost lease."""
-    keeper, shop, of = (
+    heartbeat, shop, of = (
         HeartbeatThread(None, "ns", 1.0, LivenessCounter()),
         Shop(),
         job("spin", str(tmp_path)),
     )
     task, pid = await shop.begin(of, tmp_path)
     of.sent_at -= 1000
-    keeper.add(of)
+    heartbeat.add(of)
 
     def heartbeats() -> None:
         while is_alive(pid):
-            keeper._tick(lambda _: None)
+            heartbeat._tick(lambda _: None)
             time.sleep(0.05)
 
     thread = threading.Thread(target=heartbeats, daemon=True)
@@ -119,7 +119,7 @@ async def test_a_cancelled_one_that_is_fenced_meanwhile_is_killed_soon(tmp_path:
 
 
 async def test_the_execution_timeout_ends_it_without_anybodys_help(tmp_path: Path) -> None:
-    shop = Shop(stop_wait=0.05)
+    shop = Shop(stop_grace_seconds=0.05)
     await shop.result("look")
     effective = {**BUILT_IN_POLICY.to_json(), "executionTimeoutSeconds": 2}
     of = job("spin", str(tmp_path), effective=effective)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle import phase_change
-from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch, renewal_fields
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import (
     MAX_HISTORY_ENTRIES,
@@ -136,14 +136,6 @@ def test_a_claim_raises_the_attempt_and_names_its_holder() -> None:
 def test_only_the_first_claim_sets_the_first_start() -> None:
     assert claimed()["status"]["firstStartTime"] == at()
     assert "firstStartTime" not in claimed(attempt=1)["status"]
-
-
-def test_a_renewal_changes_only_count_and_time() -> None:
-    lease: Any = {"holder": "worker-0", "renewals": 0, "renewTime": at(), "durationSeconds": 60}
-    assert renewal_fields(lease, 1, at(20)) == {
-        "lease": {**lease, "renewals": 1, "renewTime": at(20)},
-        "lastUpdateTime": at(20),
-    }
 
 
 @pytest.mark.parametrize(

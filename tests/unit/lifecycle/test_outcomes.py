@@ -35,7 +35,7 @@ def test_success_drops_the_lease_and_the_admission() -> None:
 
 
 def test_a_failure_is_retried_and_costs_a_retry() -> None:
-    failed = fail(running(), NO_LUCK, now=at(), draw=0.5)
+    failed = fail(running(), NO_LUCK, now=at(), jitter_sample=0.5)
     assert (failed.target, failed.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert failed.fields["retries"] == 1
     assert failed.fields["retryDelaySeconds"] == 2.0
@@ -44,7 +44,7 @@ def test_a_failure_is_retried_and_costs_a_retry() -> None:
 
 
 def test_a_failure_beyond_the_last_retry_is_a_dead_letter_that_keeps_the_error() -> None:
-    dead = fail(running(retries=3), NO_LUCK, now=at(), draw=0.5)
+    dead = fail(running(retries=3), NO_LUCK, now=at(), jitter_sample=0.5)
     assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.RETRIES_EXHAUSTED)
     assert "3 of 3 retries" in str(dead.fields["message"])
     assert dead.fields["error"] == NO_LUCK.to_json()
@@ -53,48 +53,55 @@ def test_a_failure_beyond_the_last_retry_is_a_dead_letter_that_keeps_the_error()
 
 def test_no_retries_means_none() -> None:
     job = running(policy=EffectivePolicy(max_retries=0))
-    assert fail(job, NO_LUCK, now=at(), draw=0.5).target is Phase.DEAD_LETTER
+    assert fail(job, NO_LUCK, now=at(), jitter_sample=0.5).target is Phase.DEAD_LETTER
 
 
 def test_a_category_never_to_be_retried_wins_over_one_to_be_retried() -> None:
     policy = EffectivePolicy(retry_on=("Internal",), no_retry_on=("Internal",))
-    dead = fail(running(policy=policy), NO_LUCK, now=at(), draw=0.5)
+    dead = fail(running(policy=policy), NO_LUCK, now=at(), jitter_sample=0.5)
     assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.NOT_RETRYABLE)
 
 
 def test_only_the_categories_to_be_retried_are() -> None:
     policy = EffectivePolicy(retry_on=("Network",))
-    assert fail(running(policy=policy), NO_LUCK, now=at(), draw=0.5).target is Phase.DEAD_LETTER
+    assert (
+        fail(running(policy=policy), NO_LUCK, now=at(), jitter_sample=0.5).target
+        is Phase.DEAD_LETTER
+    )
     network = replace(NO_LUCK, category="Network")
-    assert fail(running(policy=policy), network, now=at(), draw=0.5).target is Phase.RETRYING
+    assert (
+        fail(running(policy=policy), network, now=at(), jitter_sample=0.5).target is Phase.RETRYING
+    )
 
 
 def test_a_requested_delay_is_taken_as_it_is_and_makes_the_failure_retryable() -> None:
     policy = EffectivePolicy(no_retry_on=("Internal",))
-    later = fail(running(policy=policy), replace(NO_LUCK, retry_after=7.5), now=at(), draw=0.0)
+    later = fail(
+        running(policy=policy), replace(NO_LUCK, retry_after=7.5), now=at(), jitter_sample=0.0
+    )
     assert later.target is Phase.RETRYING
     assert later.fields["retryDelaySeconds"] == 7.5
 
 
 @pytest.mark.parametrize(("asked", "given"), [(-5.0, 0.0), (1e12, MAX_REQUESTED_DELAY_SECONDS)])
 def test_a_requested_delay_stays_within_bounds(asked: float, given: float) -> None:
-    later = fail(running(), replace(NO_LUCK, retry_after=asked), now=at(), draw=0.0)
+    later = fail(running(), replace(NO_LUCK, retry_after=asked), now=at(), jitter_sample=0.0)
     assert later.fields["retryDelaySeconds"] == given
 
 
 def test_a_requested_delay_does_not_add_retries() -> None:
-    dead = fail(running(retries=3), replace(NO_LUCK, retry_after=1.0), now=at(), draw=0.5)
+    dead = fail(running(retries=3), replace(NO_LUCK, retry_after=1.0), now=at(), jitter_sample=0.5)
     assert dead.reason is Reason.RETRIES_EXHAUSTED
 
 
 def test_a_final_failure_says_why() -> None:
     invalid = replace(NO_LUCK, final=True, reason=Reason.INVALID_PAYLOAD)
-    dead = fail(running(), invalid, now=at(), draw=0.5)
+    dead = fail(running(), invalid, now=at(), jitter_sample=0.5)
     assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
 
 
 def test_a_crash_costs_a_crash_and_never_a_retry() -> None:
-    crashed = crash(running(), Reason.LEASE_EXPIRED, "silent", now=at(), draw=0.5)
+    crashed = crash(running(), Reason.LEASE_EXPIRED, "silent", now=at(), jitter_sample=0.5)
     assert (crashed.target, crashed.reason) == (Phase.RETRYING, Reason.LEASE_EXPIRED)
     assert crashed.fields["crashes"] == 1
     assert "retries" not in crashed.fields
@@ -102,11 +109,13 @@ def test_a_crash_costs_a_crash_and_never_a_retry() -> None:
 
 def test_a_crash_is_survived_even_where_no_retry_is_allowed() -> None:
     job = running(policy=EffectivePolicy(max_retries=0))
-    assert crash(job, Reason.LEASE_EXPIRED, "", now=at(), draw=0.5).target is Phase.RETRYING
+    assert (
+        crash(job, Reason.LEASE_EXPIRED, "", now=at(), jitter_sample=0.5).target is Phase.RETRYING
+    )
 
 
 def test_a_crash_too_many_is_a_dead_letter_and_is_counted() -> None:
-    dead = crash(running(crashes=3), Reason.WORKER_CRASHED, "oom", now=at(), draw=0.5)
+    dead = crash(running(crashes=3), Reason.WORKER_CRASHED, "oom", now=at(), jitter_sample=0.5)
     assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.CRASH_BUDGET_EXHAUSTED)
     assert dead.fields["crashes"] == 4
     assert "crashed 4 times, 3 are allowed" in str(dead.fields["message"])
@@ -114,7 +123,7 @@ def test_a_crash_too_many_is_a_dead_letter_and_is_counted() -> None:
 
 @pytest.mark.parametrize("before", [0, 1, 2])
 def test_the_first_three_releases_queue_the_job_at_once(before: int) -> None:
-    freed = release(running(releases=before), Reason.RELEASED, "", now=at(), draw=0.5)
+    freed = release(running(releases=before), Reason.RELEASED, "", now=at(), jitter_sample=0.5)
     assert (freed.target, freed.reason) == (Phase.QUEUED, Reason.RELEASED)
     assert freed.fields["releases"] == before + 1
     assert "retries" not in freed.fields
@@ -123,7 +132,7 @@ def test_the_first_three_releases_queue_the_job_at_once(before: int) -> None:
 
 @pytest.mark.parametrize(("before", "delay"), [(3, 2.0), (4, 4.0), (5, 8.0), (99, 3600.0)])
 def test_later_releases_wait_for_a_backoff(before: int, delay: float) -> None:
-    freed = release(running(releases=before), Reason.WORKER_GONE, "", now=at(), draw=0.5)
+    freed = release(running(releases=before), Reason.WORKER_GONE, "", now=at(), jitter_sample=0.5)
     assert (freed.target, freed.reason) == (Phase.RETRYING, Reason.WORKER_GONE)
     assert freed.fields["retryDelaySeconds"] == delay
     assert freed.fields["releases"] == before + 1
@@ -131,13 +140,15 @@ def test_later_releases_wait_for_a_backoff(before: int, delay: float) -> None:
 
 
 def test_beyond_a_hundred_releases_each_counts_as_a_crash() -> None:
-    freed = release(running(releases=100), Reason.RELEASED, "", now=at(), draw=0.5)
+    freed = release(running(releases=100), Reason.RELEASED, "", now=at(), jitter_sample=0.5)
     assert freed.target is Phase.RETRYING
     assert (freed.fields["releases"], freed.fields["crashes"]) == (101, 1)
 
 
 def test_beyond_a_hundred_releases_a_spent_crash_budget_is_a_dead_letter() -> None:
-    dead = release(running(releases=100, crashes=3), Reason.RELEASED, "", now=at(), draw=0.5)
+    dead = release(
+        running(releases=100, crashes=3), Reason.RELEASED, "", now=at(), jitter_sample=0.5
+    )
     assert dead.reason is Reason.CRASH_BUDGET_EXHAUSTED
     assert (dead.fields["releases"], dead.fields["crashes"]) == (101, 4)
 
@@ -149,7 +160,7 @@ def test_a_cancellation_says_so() -> None:
 
 def test_a_fixed_backoff_is_always_the_same() -> None:
     for retries in (0, 1, 2):
-        failed = fail(running(policy=FIXED, retries=retries), NO_LUCK, now=at(), draw=0.9)
+        failed = fail(running(policy=FIXED, retries=retries), NO_LUCK, now=at(), jitter_sample=0.9)
         assert failed.fields["retryDelaySeconds"] == 5.0
 
 

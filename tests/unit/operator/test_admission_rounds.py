@@ -10,7 +10,11 @@ from asyncjob.errors import ConflictError
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_path
 from asyncjob_operator.controllers import admission
-from asyncjob_operator.controllers.admission import STALE_RESERVATION_SECONDS, ReservationController
+from asyncjob_operator.controllers.admission import (
+    STALE_RESERVATION_SECONDS,
+    AdmissionRounds,
+    ReservationController,
+)
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.admission.plan import AdmissionPlan
 from asyncjob_operator.core.admission.reservations import Reservation
@@ -46,7 +50,7 @@ class Scene:
         monkeypatch.setattr(admission, "asyncio", SimpleNamespace(get_running_loop=lambda: loop))
         self.allotment = ReservationController(
             cast("KubeSession", self.session),
-            self,
+            cast("AdmissionRounds", self),
             now=lambda: at(self.time),
             leads=lambda: True,
             enqueue=self.again.append,

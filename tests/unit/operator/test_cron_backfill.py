@@ -70,8 +70,8 @@ def test_a_backfill_leaves_to_the_schedule_what_is_not_settled() -> None:
 def test_where_runs_must_not_overlap_a_backfill_waits_for_each(policy: str) -> None:
     begun = {**RANGE, "total": 4, "created": 1, "through": RANGE["from"], "completed": False}
     status = settled("2026-11-20T03:00", backfill=begun, **shown("2026-11-20T04:00"))
-    wish = {**RANGE, "maxActive": 100}
-    cron = raw_cron(status=status, backfill=wish, concurrencyPolicy=policy)
+    control = {**RANGE, "maxActive": 100}
+    cron = raw_cron(status=status, backfill=control, concurrencyPolicy=policy)
     busy = decided(cron, "2026-11-20T03:10:00", child("nightly-busy")).effect
     assert busy is None or "reserved" not in busy.fields  # type: ignore[union-attr]  # a write
     fields = written(cron, "2026-11-20T03:10:00")
@@ -87,8 +87,8 @@ def test_a_backfill_taken_away_goes_no_further() -> None:
 @pytest.mark.parametrize("schedule", ["0 0 29 2 MON#5", "* * 29 2 *", "*/7 * 31 12 SUN"])
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Dublin"])
 def test_a_range_of_a_thousand_years_holds_nobody_up(schedule: str, zone: str) -> None:
-    wish = {"from": "1000-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59-14:00"}
-    cron = raw_cron(schedule=schedule, timeZone=zone, backfill=wish)
+    control = {"from": "1000-01-01T00:00:00+14:00", "to": "9999-12-31T23:59:59-14:00"}
+    cron = raw_cron(schedule=schedule, timeZone=zone, backfill=control)
     cron["status"]["settledTime"] = "2026-11-20T02:00:00.000Z"
     began = time.process_time()
     fields = written(cron, "2026-11-20T02:30:00")
@@ -98,6 +98,6 @@ def test_a_range_of_a_thousand_years_holds_nobody_up(schedule: str, zone: str) -
 
 
 def test_no_time_before_1970_is_looked_for() -> None:
-    wish = {"from": "1000-01-01T00:00:00Z", "to": "1980-01-01T00:00:00Z", "limit": 1000}
-    fields = written(raw_cron(schedule="0 0 29 2 *", backfill=wish), "2026-11-20T02:30:00")
+    control = {"from": "1000-01-01T00:00:00Z", "to": "1980-01-01T00:00:00Z", "limit": 1000}
+    fields = written(raw_cron(schedule="0 0 29 2 *", backfill=control), "2026-11-20T02:30:00")
     assert fields["backfill"]["total"] == 2

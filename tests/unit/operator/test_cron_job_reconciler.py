@@ -22,7 +22,7 @@ from asyncjob.names import (
     job_path,
 )
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
-from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.workqueue import ItemBackoff
@@ -32,7 +32,7 @@ from asyncjob_operator.core.schedules.view import Run, read_cron_job
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.schedules import raw_cron, seconds, settled
-from support.vitals import containment
+from support.vitals import quarantine
 
 PATH = cron_job_path("ns", "nightly")
 STATUS = cron_job_status_path("ns", "nightly")
@@ -56,8 +56,8 @@ class Stage:
         self.wanted: list[str] = []
         self.leads, self.later = True, 0.0
         session = cast("KubeSession", self.session)
-        self.notices = EventRecorder(session, "me", self.now, self.metrics, containment())
-        self.schedules = CronJobController("me", self.children, self.now, self.wanted.append)
+        self.notices = EventRecorder(session, "me", self.now, self.metrics, quarantine())
+        self.schedules = CronJobEvaluator("me", self.children, self.now, self.wanted.append)
         self.actor = CronJobReconciler(
             session,
             self.schedules,

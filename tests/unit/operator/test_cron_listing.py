@@ -10,8 +10,8 @@ from asyncjob.kube.informer import list_into
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import CRON_JOBS, collection_path, cron_job_path
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
-from asyncjob_operator.controllers.cron_job_controller import (
-    CronJobController,
+from asyncjob_operator.controllers.cron_job_evaluator import (
+    CronJobEvaluator,
     CronJobStore,
     resync_cron_jobs,
 )
@@ -22,15 +22,15 @@ from support.schedules import raw_cron
 PATH = collection_path("ns", CRON_JOBS)
 
 
-def scene(*names: str) -> tuple[FakeSession, KubeSession, CronJobController]:
+def scene(*names: str) -> tuple[FakeSession, KubeSession, CronJobEvaluator]:
     server = FakeSession()
     for name in names:
         server.put(f"{PATH}/{name}", raw_cron(name))
-    schedules = CronJobController("me", ScheduledJobCache(), current_time, lambda _uid: None)
+    schedules = CronJobEvaluator("me", ScheduledJobCache(), current_time, lambda _uid: None)
     return server, cast("KubeSession", server), schedules
 
 
-def known(schedules: CronJobController) -> set[str]:
+def known(schedules: CronJobEvaluator) -> set[str]:
     return {name for _, name in schedules.names_in(None)}
 
 
@@ -60,7 +60,7 @@ async def test_what_is_known_as_it_is_is_not_read_again() -> None:
     assert changed.suspend
 
 
-async def test_a_comparison_asks_for_metadata_and_reads_what_is_set_aside_once() -> None:
+async def test_a_comparison_asks_for_metadata_and_reads_what_is_quarantined_once() -> None:
     server, session, schedules = scene()
     server.put(f"{PATH}/odd", raw_cron("odd", concurrencyPolicy="Perhaps"))
     asked: list[str] = []
@@ -75,10 +75,10 @@ async def test_a_comparison_asks_for_metadata_and_reads_what_is_set_aside_once()
         await resync_cron_jobs(session, "ns", schedules)
     assert asked == [METADATA_LIST_TYPE] * 3
     assert reads(server) == [cron_job_path("ns", "odd")]
-    assert schedules.containment.counts_by_kind() == {"AsyncCronJob": 1}
+    assert schedules.quarantine.counts_by_kind() == {"AsyncCronJob": 1}
     del server.objects[f"{PATH}/odd"]
     await resync_cron_jobs(session, "ns", schedules)
-    assert not schedules.containment.counts_by_kind()
+    assert not schedules.quarantine.counts_by_kind()
 
 
 async def test_one_seen_while_the_list_is_read_is_kept() -> None:
@@ -151,16 +151,16 @@ async def test_a_list_that_breaks_off_forgets_nobody() -> None:
     assert known(schedules) == {"one", "two"}
 
 
-def test_one_that_cannot_be_taken_is_set_aside_until_it_is_gone() -> None:
+def test_one_that_cannot_be_taken_is_quarantined_until_it_is_gone() -> None:
     _, _, schedules = scene()
     store = CronJobStore(schedules, "ns")
     odd = raw_cron("odd", concurrencyPolicy="Perhaps")
     store.apply(WatchEvent("ADDED", odd))
     store.apply(WatchEvent("ADDED", raw_cron("well")))
-    assert schedules.containment.counts_by_kind() == {"AsyncCronJob": 1}
+    assert schedules.quarantine.counts_by_kind() == {"AsyncCronJob": 1}
     assert known(schedules) == {"well"}
     store.apply(WatchEvent("DELETED", odd))
-    assert not schedules.containment.counts_by_kind()
+    assert not schedules.quarantine.counts_by_kind()
 
 
 def test_a_deletion_that_is_told_late_does_not_take_its_successor() -> None:

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
-from asyncjob_operator.loops import DEADLINE_BATCH, run_deadlines
+from asyncjob_operator.loops import REQUEUE_BATCH, run_requeue_timer
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.vitals import pulse
+from support.vitals import loop_health
 
 LOOK_SECONDS = 0.002
 
@@ -27,14 +27,14 @@ class Slow:
         while time.thread_time() < until:
             pass
         self.looked += 1
-        if self.looked == DEADLINE_BATCH:
+        if self.looked == REQUEUE_BATCH:
             self.done.set()
 
 
 @pytest.mark.timeout(60)
 async def test_others_have_their_turn_between_the_jobs_of_one_batch() -> None:
     slow = Slow()
-    for number in range(DEADLINE_BATCH):
+    for number in range(REQUEUE_BATCH):
         slow.delaying_queue.requeue_at(str(number), 0.0)
     turns: list[int] = []
 
@@ -45,9 +45,9 @@ async def test_others_have_their_turn_between_the_jobs_of_one_batch() -> None:
 
     beside = asyncio.create_task(other())
     keeping = asyncio.create_task(
-        run_deadlines(cast("JobController", slow), OperatorMetrics(), pulse())
+        run_requeue_timer(cast("JobEvaluator", slow), OperatorMetrics(), loop_health())
     )
     await slow.done.wait()
     beside.cancel()
     keeping.cancel()
-    assert len({looked for looked in turns if looked}) >= DEADLINE_BATCH * LOOK_SECONDS / 0.1
+    assert len({looked for looked in turns if looked}) >= REQUEUE_BATCH * LOOK_SECONDS / 0.1

@@ -42,8 +42,8 @@ def test_a_lease_expires_its_duration_and_a_margin_after_first_sight() -> None:
 def test_a_renewal_starts_the_lease_anew() -> None:
     snapshot = seen(job(Phase.RUNNING), first=100)
     renewed = job(Phase.RUNNING, **running(renewals=1))
-    sighting = observe(snapshot.observation, renewed, snapshot.queue, at(150), live=True)
-    later = replace(snapshot, job=renewed, observation=sighting)
+    observation = observe(snapshot.observation, renewed, snapshot.queue, at(150), just_changed=True)
+    later = replace(snapshot, job=renewed, observation=observation)
     assert moved(later, at(163)) is None
     assert moved(later, at(150 + 62)) == ("Retrying", "LeaseExpired")
 
@@ -162,11 +162,11 @@ def test_the_crash_budget_ends_in_a_dead_letter() -> None:
     assert moved(snapshot, at(62)) == ("DeadLetter", "CrashBudgetExhausted")
 
 
-def test_a_running_job_is_cancelled_after_the_grace_period_from_first_sight_of_the_wish() -> None:
+def test_a_running_job_is_cancelled_after_the_grace_period_from_the_first_sight_of_it() -> None:
     before = seen(job(Phase.RUNNING, **running(duration=600)))
-    wished = job(Phase.RUNNING, spec={"cancel": True}, **running(duration=600))
-    sighting = observe(before.observation, wished, before.queue, at(100), live=True)
-    snapshot = replace(before, job=wished, observation=sighting)
+    requested = job(Phase.RUNNING, spec={"cancel": True}, **running(duration=600))
+    observation = observe(before.observation, requested, before.queue, at(100), just_changed=True)
+    snapshot = replace(before, job=requested, observation=observation)
     assert judged(snapshot, at(129)).requeue_at == 130
     assert moved(snapshot, at(130)) == ("Cancelled", "CancelRequested")
 
@@ -195,7 +195,7 @@ def test_an_execution_timeout_counts_from_first_sight_of_the_claim() -> None:
     held = job(Phase.RUNNING, **running(duration=600))
     first = seen(held, first=100)
     renewed = job(Phase.RUNNING, **running(duration=600, renewals=9))
-    sighting = observe(first.observation, renewed, first.queue, at(1850), live=True)
-    snapshot = Snapshot(renewed, sighting, DecisionOptions(timeout_margin=10), holder=ALIVE)
+    observation = observe(first.observation, renewed, first.queue, at(1850), just_changed=True)
+    snapshot = Snapshot(renewed, observation, DecisionOptions(timeout_margin=10), holder=ALIVE)
     assert moved(snapshot, at(1909)) is None
     assert moved(snapshot, at(1910)) == ("Retrying", "ExecutionTimeout")

@@ -148,8 +148,8 @@ def test_a_waiting_job_that_is_being_deleted_is_cancelled_and_nothing_else(phase
     spec = {"redrive": 1, "rerun": 1, "suspend": True, "notAfter": stamp(-1)}
     leaving = replace(job(phase, spec=spec), deleting=True)
     assert judged(seen(leaving), at(0)).effect == CancelDeleted("deletion")
-    wished = replace(job(phase, spec={**spec, "cancel": True}), deleting=True)
-    assert moved(seen(wished), at(0)) == ("Cancelled", "CancelRequested")
+    requested = replace(job(phase, spec={**spec, "cancel": True}), deleting=True)
+    assert moved(seen(requested), at(0)) == ("Cancelled", "CancelRequested")
 
 
 @pytest.mark.parametrize("phase", sorted(FINISHED_PHASES))
@@ -161,15 +161,15 @@ def test_a_finished_job_that_is_being_deleted_is_left_alone(phase: Phase) -> Non
 def test_an_admitted_job_whose_type_nobody_lists_any_more_gives_its_place_back() -> None:
     limited = QueueView(limits=QueueLimits(max_concurrency=1))
     view = job(admitted=True)
-    first = observe(None, view, limited, at(0), live=True, type_known=True)
-    lost = observe(first, view, limited, at(10), live=True, type_known=False)
+    first = observe(None, view, limited, at(0), just_changed=True, type_known=True)
+    lost = observe(first, view, limited, at(10), just_changed=True, type_known=False)
     snapshot = replace(
         seen(view, queue=limited), observation=lost, has_reservation=True, type_known=False
     )
     assert judged(snapshot, at(69)).requeue_at == 70
     assert moved(snapshot, at(69)) is None
     assert moved(snapshot, at(70)) == ("Pending", "ConcurrencyLimit")
-    back = observe(lost, view, limited, at(60), live=True, type_known=True)
+    back = observe(lost, view, limited, at(60), just_changed=True, type_known=True)
     assert moved(replace(snapshot, observation=back, type_known=True), at(100)) is None
     waiting = replace(
         snapshot,

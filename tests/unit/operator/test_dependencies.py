@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_operator.controllers.job_controller import MAX_EVALUATED_AT_ONCE
+from asyncjob_operator.controllers.job_evaluator import MAX_EVALUATED_AT_ONCE
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.retention import FinishedJob
 from support.world import World
@@ -96,11 +96,11 @@ async def test_whoever_redrives_the_dependency_redrives_the_dependent_and_it_wai
     await world.settle()
     world.end("a", "DeadLetter", "NotRetryable")
     await world.settle()
-    world.wish("b", redrive=1)
+    world.change_spec("b", redrive=1)
     await world.settle()
     assert world.state("b").startswith(GIVEN_UP)
-    world.wish("a", redrive=1)
-    world.wish("b", redrive=2)
+    world.change_spec("a", redrive=1)
+    world.change_spec("b", redrive=2)
     await world.settle()
     assert world.state("b").endswith("waiting for a")
     world.end("a")
@@ -112,7 +112,7 @@ async def test_a_failure_is_confirmed_by_a_live_read(world: World) -> None:
     world.create("a")
     world.end("a", "DeadLetter", "NotRetryable")
     world.blind = True
-    world.wish("a", redrive=1)
+    world.change_spec("a", redrive=1)
     world.store("a", {**world.get("a"), "status": {"phase": "Queued"}})
     world.blind = False
     world.create("b", "a")
@@ -154,7 +154,7 @@ async def test_a_suspended_job_is_not_given_up_for_one_that_is_missing() -> None
     await world.settle()
     await world.pass_time(1000)
     assert world.status("b")["reason"] == "Suspended"
-    world.wish("b", suspend=False)
+    world.change_spec("b", suspend=False)
     await world.settle()
     assert world.state("b").endswith("waiting for a (does not exist)")
 

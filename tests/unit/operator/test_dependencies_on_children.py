@@ -82,7 +82,7 @@ async def test_a_cancel_that_cascades_takes_along_children_and_those_who_wait(wo
     world.create("cleanup", {"name": "p", **ANY})
     world.create("stranger")
     await world.settle()
-    world.wish("p", cancel=True)
+    world.change_spec("p", cancel=True)
     await world.settle()
     for name in ("child", "grandchild", "next", "after-next"):
         assert world.state(name).startswith("Cancelled CancelRequested"), name
@@ -107,11 +107,11 @@ async def test_a_child_that_comes_late_concerns_nobody_who_was_let_through(world
 async def test_a_cancel_that_does_not_cascade_leaves_children_alone(world: World) -> None:
     world.create("p")
     world.create("child", parent="p")
-    world.wish("p", cancel=True)
+    world.change_spec("p", cancel=True)
     await world.settle()
     assert world.status("p")["phase"] == "Cancelled"
     assert world.claimable() == ["child"]
-    world.wish("p", cancelCascade=True)
+    world.change_spec("p", cancelCascade=True)
     await world.settle()
     assert world.status("child")["phase"] == "Cancelled"
 
@@ -128,7 +128,7 @@ async def test_a_job_that_comes_after_the_cascade_goes_with_it_too(world: World)
 async def test_a_parent_in_another_namespace_is_none(world: World) -> None:
     elsewhere: Any = raw("p", spec={"cancel": True, "cancelCascade": True})
     elsewhere["metadata"]["namespace"] = "elsewhere"
-    world.observer.on_update(elsewhere, live=True)
+    world.observer.on_update(elsewhere, just_changed=True)
     world.create("child", parent="p")
     child = world.observer.store.get("uid-child")
     assert child
@@ -139,7 +139,7 @@ async def test_success_in_spite_of_a_cancel_takes_nobody_along(world: World) -> 
     world.create("p")
     world.end("p")
     world.blind = True
-    world.wish("p", cancel=True, cancelCascade=True)
+    world.change_spec("p", cancel=True, cancelCascade=True)
     world.blind = False
     world.restart()
     world.create("child", parent="p")
@@ -152,7 +152,7 @@ async def test_that_a_job_cascades_is_confirmed_by_a_live_read(world: World) -> 
     world.create("p", cancel=True, cancelCascade=True)
     await world.settle()
     world.blind = True
-    world.wish("p", cancelCascade=False)
+    world.change_spec("p", cancelCascade=False)
     world.blind = False
     world.create("child", parent="p")
     await world.settle()

@@ -55,7 +55,7 @@ async def test_a_cycle_is_confirmed_by_live_reads_and_its_end_sets_the_others_fr
     cycle = world.get("b")
     world.delete("b")
     world.blind = False
-    world.observer.on_update(cycle, live=True)
+    world.observer.on_update(cycle, just_changed=True)
     await world.settle()
     await world.pass_time(61)
     assert world.state("a").endswith("waiting for b (does not exist)")
@@ -78,7 +78,7 @@ async def test_dead_letters_that_are_redriven_into_a_cycle_are_given_up_again() 
     await world.settle()
     for name in "ab":
         assert world.state(name).startswith(GIVEN_UP)
-        world.wish(name, redrive=1)
+        world.change_spec(name, redrive=1)
     await world.settle()
     assert world.state("a").endswith("a → b → a")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from asyncjob_operator.cache.scheduled_jobs import MAX_NAMES, MAX_ORPHANS
-from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from support.audience import Audience
 from support.schedules import raw_cron, settled
 from support.snapshots import POD, POD_UID, roll_lease, running, stamp
@@ -35,7 +35,7 @@ def test_a_job_cancelled_with_cascade_takes_no_child_in_another_namespace_with_i
 def test_runs_in_another_namespace_are_none_of_a_schedule_and_are_not_removed() -> None:
     audience = Audience()
     children, wanted = audience.observer.scheduled_jobs, list[str]()
-    schedules = CronJobController("me", children, audience.moment, wanted.append)
+    schedules = CronJobEvaluator("me", children, audience.moment, wanted.append)
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), successfulJobsHistoryLimit=0))
     wanted.clear()
     end: dict[str, Any] = {"phase": "Succeeded", "completionTime": stamp(0)}
@@ -69,7 +69,7 @@ def test_names_of_a_schedule_that_is_known_outlive_its_jobs_and_go_with_it() -> 
     audience = Audience()
     children = audience.observer.scheduled_jobs
     audience.observer.on_delete(audience.see("early", cron=CRON))
-    schedules = CronJobController("me", children, audience.moment, lambda _: None)
+    schedules = CronJobEvaluator("me", children, audience.moment, lambda _: None)
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00")))
     for number in range(MAX_ORPHANS + 1):
         audience.observer.on_delete(audience.see(f"j{number}", cron=f"made-up-{number}"))
@@ -100,10 +100,10 @@ def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_go
     audience.queue(maxConcurrency=1)
     for pod in ("a", "b"):
         calls.on_lease_update(roll_lease(pod, 0, types=[pod]))
-    stranded = audience.see("first", admitted=True, spec={"type": "a"}, retries=1)
+    unserved = audience.see("first", admitted=True, spec={"type": "a"}, retries=1)
     hall = audience.observer.admission_cache.get(("ns", "default"))
     assert hall
-    place = {"uid": stranded, "name": "first", "time": stamp(0)}
+    place = {"uid": unserved, "name": "first", "time": stamp(0)}
     meta: Any = {"namespace": "ns", "name": "default", "resourceVersion": "900"}
     status: Any = {"reservations": [place]}
     audience.observer.queues.on_update(
@@ -119,7 +119,7 @@ def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_go
     audience.pass_time(59)
     assert audience.wanted == {}
     audience.pass_time(1)
-    assert audience.wanted == {stranded: "ns/stranded"}
+    assert audience.wanted == {unserved: "ns/withdraw-unserved"}
     calls.on_lease_update(roll_lease("a2", 60, types=["a"]))
     assert audience.wanted == {}
     assert same in hall.pending
@@ -131,7 +131,7 @@ def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_ti
     audience.queue(maxConcurrency=1)
     calls.on_lease_update(roll_lease("a", 0, types=["a"]))
     uid = audience.see("job", spec={"type": "b", "queueTimeoutSeconds": 1000})
-    assert audience.observer.delaying_queue._heap.next_deadline() == 1000
+    assert audience.observer.delaying_queue._heap.next_time() == 1000
     hall = audience.observer.admission_cache.get(("ns", "default"))
     assert hall
     assert uid not in hall.pending
@@ -139,7 +139,7 @@ def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_ti
     assert uid in hall.pending
 
 
-def test_a_dismissed_run_is_removed_with_its_history_although_a_redrive_was_wished() -> None:
+def test_a_dismissed_run_is_removed_with_its_history_although_a_redrive_was_requested() -> None:
     audience = Audience()
     end: dict[str, Any] = {"completionTime": stamp(0), "spec": {"redrive": 1}}
     audience.see("run", cron=CRON, phase="DeadLetter", **end)

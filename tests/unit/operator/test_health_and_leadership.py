@@ -43,21 +43,21 @@ def vitals(clock: Clock) -> HealthMonitor:
 def test_a_loop_that_does_not_turn_is_stuck_after_its_limit(
     vitals: HealthMonitor, clock: Clock
 ) -> None:
-    vitals.loop("deadlines", 60.0)
-    vitals.loop("dispatch")
+    vitals.loop("requeue timer", 60.0)
+    vitals.loop("job reconcilers")
     clock.at += 60
     assert not vitals.stalled()
     clock.at += 1
-    assert vitals.stalled() == "no turn of the loop 'deadlines' for 61 s"
-    vitals.loop("deadlines").tick()
+    assert vitals.stalled() == "the loop 'requeue timer' has made no attempt for 61 s"
+    vitals.loop("requeue timer").tick()
     assert not vitals.stalled()
 
 
 def test_waiting_for_what_need_not_come_is_not_being_stuck(
     vitals: HealthMonitor, clock: Clock
 ) -> None:
-    pulse = vitals.loop("dispatch")
-    with pulse.idle():
+    health = vitals.loop("job reconcilers")
+    with health.idle():
         clock.at += 10 * LIMIT
         assert not vitals.stalled()
     assert not vitals.stalled()
@@ -68,12 +68,12 @@ def test_waiting_for_what_need_not_come_is_not_being_stuck(
 def test_a_watch_whose_requests_fail_turns_but_is_silent(
     vitals: HealthMonitor, clock: Clock
 ) -> None:
-    pulse = vitals.loop("watch of jobs")
+    health = vitals.loop("watch of jobs")
     clock.at += LIMIT + 1
-    pulse.attempted()
+    health.attempted()
     assert not vitals.stalled()
     assert vitals.without_progress(["watch of jobs"]) == "nothing of the watch of jobs for 901 s"
-    pulse.progressed()
+    health.progressed()
     assert not vitals.without_progress(["watch of jobs"])
 
 
@@ -103,14 +103,14 @@ async def test_a_loop_that_ends_by_itself_again_and_again_is_stuck_and_an_outage
 ) -> None:
     long_enough = asyncio.Event()
 
-    async def fail(_pulse: LoopHealth) -> None:
+    async def fail(_health: LoopHealth) -> None:
         clock.at += 100
         if clock.at > 1000 + 2 * LIMIT:
             long_enough.set()
         raise error
 
-    pulse = vitals.loop("loop")
-    supervised = asyncio.create_task(supervise(pulse, fail, cast("Any", NoPause())))
+    health = vitals.loop("loop")
+    supervised = asyncio.create_task(supervise(health, fail, cast("Any", NoPause())))
     await long_enough.wait()
     supervised.cancel()
     assert bool(vitals.stalled()) is is_stuck
@@ -158,13 +158,13 @@ def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(
     operator._follow_kopf()
     for namespace in ("one", "two"):
         operator._on_job_watch_progress(namespace)
-    operator._health.loop("deadlines", 1e9)
+    operator._health.loop("requeue timer", 1e9)
     assert (operator.check_readiness(), operator.check_fitness()) == ("", "")
     clock.at += LIMIT + 1
     operator._on_namespace_resynced("two")
     for namespace in ("one", "two"):
         operator._health.loop(f"watch of jobs in {namespace}").attempted()
-    operator._health.loop("deadlines").tick()
+    operator._health.loop("requeue timer").tick()
     assert operator.check_readiness() == "nothing of the watch of jobs in one for 901 s"
     assert (operator.check_fitness(), operator.check_liveness()) == ("", "")
     clock.at += LIMIT + 1

@@ -6,7 +6,7 @@ from typing import Any, cast
 from asyncjob.kube import KubeSession
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import job_path
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_informer import load_jobs, resync_jobs
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time
@@ -39,13 +39,13 @@ class Server(FakeSession):
             yield {"metadata": {}, "items": found[start : start + 2]}
 
 
-async def scene(*names: str) -> tuple[Server, KubeSession, JobController]:
+async def scene(*names: str) -> tuple[Server, KubeSession, JobEvaluator]:
     server = Server()
     for name in names:
         server.put(job_path("ns", name), cast("Any", raw(name)))
     session, observer = (
         cast("KubeSession", server),
-        JobController(DecisionOptions(), current_time, Nobody()),
+        JobEvaluator(DecisionOptions(), current_time, Nobody()),
     )
     assert (await load_jobs(session, "ns", observer, lambda: None)).count == len(names)
     return server, session, observer
@@ -74,7 +74,7 @@ async def test_a_lost_deletion_a_lost_change_and_a_lost_creation_are_repaired() 
 async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() -> None:
     server, session, observer = await scene("a")
     late = server.put(job_path("ns", "late"), cast("Any", raw("late")))
-    observer.on_update(late, live=True)
+    observer.on_update(late, just_changed=True)
     listed = server.objects.pop(job_path("ns", "late"))
     real_get = server.get
 

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Metric
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.metrics import OTHER_LABEL, MetricSpec, jobs, operator
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.job_metrics import (
     MAX_QUEUE_TYPES,
@@ -32,7 +32,7 @@ class Scene:
         self.leads, self.now, self.version = True, 0.0, 100
         self.metrics = JobMetrics(self.registry, lambda: self.leads, lambda: self.now)
         listener: Any = Anybody()
-        self.observer = JobController(
+        self.observer = JobEvaluator(
             DecisionOptions(), lambda: at(self.now), listener, self.metrics
         )
         self.metrics.expose(self.look)
@@ -41,13 +41,15 @@ class Scene:
         counts = self.observer.store.counts
         return JobStats(counts, {("ns", "default"): 3.0}, {("ns", "default"): (2, 8)}, 50)
 
-    def see(self, phase: str, *, live: bool = True, name: str = "job", **status: Any) -> None:
+    def see(
+        self, phase: str, *, just_changed: bool = True, name: str = "job", **status: Any
+    ) -> None:
         """Show the job in this phase, as a version of its own."""
         held = running() if phase == "Running" else {}
         obj: Any = raw(name, **{"phase": phase, **held, **status})
         self.version += 1
         obj["metadata"]["resourceVersion"] = str(self.version)
-        self.observer.on_update(obj, live=live)
+        self.observer.on_update(obj, just_changed=just_changed)
 
     def value(self, spec: MetricSpec, end: str = "", **labels: str) -> float:
         return self.registry.get_sample_value(spec.exposed_name + end, labels) or 0.0
@@ -65,7 +67,9 @@ def scene() -> Scene:
     return Scene()
 
 
-def test_a_plain_life_is_counted_edge_by_edge_and_timed_on_one_clock(scene: Scene) -> None:
+def test_a_plain_life_is_counted_transition_by_transition_and_timed_on_one_clock(
+    scene: Scene,
+) -> None:
     scene.see("Queued")
     scene.now = 2.0
     scene.see("Running", attempt=1)
@@ -114,10 +118,10 @@ def test_retries_dead_letters_redrives_and_dismissals_have_counters_of_their_own
 
 
 def test_what_is_only_found_in_a_list_is_not_counted_nor_timed(scene: Scene) -> None:
-    scene.see("Queued", live=False)
+    scene.see("Queued", just_changed=False)
     scene.now = 9.0
     scene.see("Running", attempt=1)
-    scene.see("Succeeded", attempt=1, live=False)
+    scene.see("Succeeded", attempt=1, just_changed=False)
     assert scene.value(jobs.SUBMITTED, **TYPED) == 0
     assert scene.value(jobs.CLAIMED, **TYPED) == 1
     assert scene.value(jobs.SUCCEEDED, **TYPED) == 0

@@ -11,7 +11,7 @@ from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
@@ -23,7 +23,7 @@ from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
-from support.vitals import containment
+from support.vitals import quarantine
 
 JOB = job_path("ns", "job")
 STATUS = job_status_path("ns", "job")
@@ -40,14 +40,14 @@ class Stage:
         self.recovered: list[tuple[str, str]] = []
         self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
-        self.notices = EventRecorder(session, "me", current_time, self.metrics, containment())
-        self.observer = JobController(DecisionOptions(unknown_type_delay=0), current_time, self)
+        self.notices = EventRecorder(session, "me", current_time, self.metrics, quarantine())
+        self.observer = JobEvaluator(DecisionOptions(unknown_type_delay=0), current_time, self)
         workers, observer = self.observer.worker_pods, self.observer
         correction = CacheUpdates(
             on_pod=workers.on_pod_update,
             on_lease=self.take_lease,
             on_lease_deleted=workers.on_lease_delete,
-            on_job=lambda obj: observer.on_update(obj, live=False),
+            on_job=lambda obj: observer.on_update(obj, just_changed=False),
             on_job_deleted=observer.on_delete,
         )
         self.actor = JobReconciler(
@@ -76,7 +76,7 @@ class Stage:
     def job(self, name: str = "job", **changes: Any) -> None:
         """Put a job onto the server and show it to the observer."""
         obj = self.session.put(job_path("ns", name), cast("Any", raw(name, **changes)))
-        self.observer.on_update(obj, live=True)
+        self.observer.on_update(obj, just_changed=True)
 
     def take_lease(self, obj: Any) -> None:
         """Show a worker's Lease to the observer."""
@@ -389,8 +389,7 @@ async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(stage
         for _ in range(14):
             await stage.act()
             pauses.append(
-                (stage.observer.delaying_queue._heap.next_deadline() or 0.0)
-                - current_time().monotonic
+                (stage.observer.delaying_queue._heap.next_time() or 0.0) - current_time().monotonic
             )
             stage.observer.delaying_queue.pop_due(float("inf"), 10)
     assert [line["event"] for line in logs if "refused" in line["event"]] == [
@@ -423,7 +422,7 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
             on_pod=stage.observer.worker_pods.on_pod_update,
             on_lease=stage.take_lease,
             on_lease_deleted=stage.observer.worker_pods.on_lease_delete,
-            on_job=lambda obj: stage.observer.on_update(obj, live=False),
+            on_job=lambda obj: stage.observer.on_update(obj, just_changed=False),
             on_job_deleted=stage.observer.on_delete,
             is_current=stage.observer.is_current,
         ),

@@ -18,7 +18,7 @@ from asyncjob_operator.telemetry.loop_health import HealthMonitor
 from support import builders
 from support.audience import Audience
 from support.fake_session import FakeSession
-from support.vitals import containment
+from support.vitals import quarantine
 
 NAMESPACE = "default"
 PATH = collection_path(None, QUEUES)
@@ -58,7 +58,7 @@ class Scene:
         self.cluster, self.cache = Cluster(), Audience().observer.queues
         self.tasks = TaskSupervisor(0.0, 0.0, HealthMonitor(60.0, lambda: 0.0))
         session = cast("KubeSession", self.cluster)
-        self.queues = queue_collection(session, (None,), self.cache, containment(), 3600.0)
+        self.queues = queue_collection(session, (None,), self.cache, quarantine(), 3600.0)
 
     async def start(self) -> None:
         [store] = self.queues.start(self.tasks)
@@ -140,7 +140,7 @@ async def test_a_comparison_that_fails_is_tried_again_soon_and_undoes_nothing(
         await asyncio.sleep(0)
     assert scene.paused() == {"one": False, "other": False}
     logged = capsys.readouterr().out
-    assert "comparison failed" in logged
+    assert "resync failed" in logged
     assert "loop restarting" not in logged
     scene.cluster.failures.clear()
     await scene.until_listed(2)

@@ -30,7 +30,7 @@ from asyncjob_operator.options import settings_from_environment
 from asyncjob_operator.settings import JobWatchSource
 from asyncjob_operator.supervision import supervise
 from asyncjob_operator.telemetry.loop_health import LoopHealth
-from support.vitals import pulse
+from support.vitals import loop_health
 
 SOURCES = Path(asyncjob_operator.__file__).parent
 
@@ -85,19 +85,19 @@ async def test_a_handler_passes_the_event_on_and_returns_none(name: str) -> None
 
 
 async def test_the_probe_fails_with_a_loop_that_has_stopped() -> None:
-    wrong = ["", "no turn of the loop 'deadlines' for 61 s"]
+    wrong = ["", "the loop 'requeue timer' has made no attempt for 61 s"]
     operator = SimpleNamespace(check_liveness=lambda: wrong.pop(0))
     memo = kopf.Memo(runtime=SimpleNamespace(operator=operator))
     check: Any = kopf_handlers.check_loops
     assert await check(memo=memo) == "ok"
-    with pytest.raises(kopf.PermanentError, match="deadlines"):
+    with pytest.raises(kopf.PermanentError, match="requeue timer"):
         await check(memo=memo)
 
 
 def test_without_flags_the_options_are_those_of_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("asyncjob_operator.options.configure_logs", lambda *_: None)
+    monkeypatch.setattr("asyncjob_operator.options.configure_operator_logs", lambda *_: None)
     monkeypatch.setenv("ASYNCJOB_OPERATOR_NAMESPACE", "one two")
     monkeypatch.setenv("ASYNCJOB_OPERATOR_RECOVERY", "false")
     monkeypatch.setenv("ASYNCJOB_OPERATOR_JOB_WATCH", "kopf")
@@ -272,7 +272,7 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
 
         def reset(self) -> None: ...
 
-    async def run(_pulse: LoopHealth) -> None:
+    async def run(_health: LoopHealth) -> None:
         runs.append(1)
         if len(runs) == 3:
             await asyncio.Event().wait()
@@ -280,7 +280,7 @@ async def test_what_fails_is_started_anew_with_pauses() -> None:
             raise RuntimeError("no")
 
     supervised = asyncio.create_task(
-        supervise(pulse(), run, cast("Any", Backoff()), lambda: failures.append(1))
+        supervise(loop_health(), run, cast("Any", Backoff()), lambda: failures.append(1))
     )
     for _ in range(50):
         await asyncio.sleep(0)

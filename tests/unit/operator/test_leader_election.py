@@ -190,7 +190,7 @@ async def test_a_lost_permission_is_named_once_a_minute_with_what_to_grant(
     assert (
         said
         == [
-            ("election turn failed", "leases are forbidden"),
+            ("election attempt failed", "leases are forbidden"),
             (f"{permission}, {advice}", None),
         ]
         * 2

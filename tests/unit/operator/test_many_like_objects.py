@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob_operator.controllers.cron_job_controller import CronJobController
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from support.audience import Audience
 from support.calls import calls_of
@@ -101,7 +101,7 @@ def a_dependency_ends(count: int) -> Callable[[], object]:
 
 def a_run_of_a_schedule_ends(count: int) -> Callable[[], object]:
     audience = Audience()
-    schedules = CronJobController(
+    schedules = CronJobEvaluator(
         "me", audience.observer.scheduled_jobs, audience.moment, lambda _: None
     )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), suspend=True))

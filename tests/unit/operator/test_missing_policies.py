@@ -16,7 +16,7 @@ from asyncjob_operator.kube.preflight import (
     POLICIES_NOT_READABLE,
     find_missing_policies,
 )
-from support.vitals import pulse
+from support.vitals import loop_health
 
 NAMES = [policy.name for policy in POLICIES]
 
@@ -93,7 +93,7 @@ async def test_while_running_only_a_change_is_logged_and_that_all_is_whole_again
 
     monkeypatch.setattr(loops, "find_missing_policies", look)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await loops.run_policy_checks(cast("Any", None), [], 0.0, pulse())
+        await loops.run_policy_checks(cast("Any", None), [], 0.0, loop_health())
     assert [entry["event"] for entry in logs] == [
         "gone",
         "policies not checked",
@@ -115,5 +115,5 @@ async def test_what_was_said_at_the_start_is_not_said_again(
 
     monkeypatch.setattr(loops, "find_missing_policies", look)
     with capture_logs() as logs, pytest.raises(asyncio.CancelledError):
-        await loops.run_policy_checks(cast("Any", None), ["gone"], 0.0, pulse())
+        await loops.run_policy_checks(cast("Any", None), ["gone"], 0.0, loop_health())
     assert logs == []

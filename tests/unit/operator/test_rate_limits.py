@@ -20,7 +20,7 @@ class Clerk:
         taken = min(wanted, room.count)
         if taken:
             self.starts = self.pace.recent_starts(self.rate, taken, at(now))
-            self.pace.observe_starts(self.starts, at(now), live=True)
+            self.pace.observe_starts(self.starts, at(now), just_changed=True)
         return taken
 
 
@@ -52,7 +52,7 @@ def test_what_is_written_down_stays_short_whatever_the_rate() -> None:
 
 def test_another_replicas_wrong_clock_makes_no_room_early() -> None:
     pace = RateWindow()
-    pace.observe_starts([StartRecord(stamp(-600), 10)], at(0.0), live=True)
+    pace.observe_starts([StartRecord(stamp(-600), 10)], at(0.0), just_changed=True)
     assert pace.allowance(TEN, at(0.9)).count == 0
     assert pace.allowance(TEN, at(1.1)).count == 10
 
@@ -60,7 +60,7 @@ def test_another_replicas_wrong_clock_makes_no_room_early() -> None:
 def test_what_is_found_at_the_start_is_as_old_as_it_says_but_not_younger_than_nothing() -> None:
     pace = RateWindow()
     pace.observe_starts(
-        [StartRecord(stamp(-0.5), 4), StartRecord(stamp(600), 3)], at(0.0), live=False
+        [StartRecord(stamp(-0.5), 4), StartRecord(stamp(600), 3)], at(0.0), just_changed=False
     )
     assert pace.allowance(TEN, at(0.0)).count == 3
     assert pace.allowance(TEN, at(0.6)).count == 7
@@ -69,8 +69,8 @@ def test_what_is_found_at_the_start_is_as_old_as_it_says_but_not_younger_than_no
 
 def test_starts_seen_before_keep_their_age_when_the_book_is_read_again() -> None:
     pace, starts = RateWindow(), [StartRecord(stamp(0), 10)]
-    pace.observe_starts(starts, at(0.0), live=True)
-    pace.observe_starts(starts, at(0.8), live=True)
+    pace.observe_starts(starts, at(0.0), just_changed=True)
+    pace.observe_starts(starts, at(0.8), just_changed=True)
     assert pace.allowance(TEN, at(1.05)).count == 10
 
 
@@ -80,7 +80,7 @@ def place(name: str, seconds: float) -> Reservation:
 
 def test_a_place_counts_from_when_its_job_was_admitted() -> None:
     pace, early, late = RateWindow(), place("a", 0), place("b", 0)
-    pace.observe_starts([StartRecord(stamp(0), 2)], at(0.0), live=True)
+    pace.observe_starts([StartRecord(stamp(0), 2)], at(0.0), just_changed=True)
     pace.observe_reservations([(early, True), (late, False)], at(0.1))
     pace.observe_reservations([(early, True), (late, False)], at(0.7))
     pace.observe_reservations([(early, True), (late, True)], at(0.9))

@@ -9,6 +9,7 @@ from asyncjob.errors import InvalidError
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_status_path, queue_path, queue_status_path
+from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.controllers.queue_status import QUEUE_STATUS_INTERVAL, QueueStatusWriter
 from asyncjob_operator.controllers.workqueue import (
     MAX_REFUSED_BACKOFF,
@@ -25,8 +26,8 @@ from asyncjob_operator.core.admission.rate_window import RateWindow
 from asyncjob_operator.core.admission.reservations import NO_RESERVATIONS
 from asyncjob_operator.core.options import QueueLimits
 from asyncjob_operator.core.queue_stats import MAX_INT32, QueueStats, stats_fields
-from asyncjob_operator.core.workers import MAX_SLOTS, QueueWorkers, read_worker_record
-from asyncjob_operator.telemetry.containment import Containment
+from asyncjob_operator.core.workers import MAX_SLOTS, QueueWorkers, worker_record
+from asyncjob_operator.telemetry.quarantine import Quarantine
 from support.audience import Audience
 from support.fake_session import FakeSession
 from support.snapshots import at, roll_lease, stamp
@@ -35,7 +36,7 @@ from support.world import World
 PATHS = [queue_status_path("ns", name) for name in ("bad", "good")]
 
 
-class Desk:
+class Writer:
     """Reports of two queues, of which the API server refuses one."""
 
     def __init__(self) -> None:
@@ -44,9 +45,9 @@ class Desk:
             meta = {"namespace": "ns", "name": name}
             self.session.put(queue_path("ns", name), {"metadata": meta})
         session = cast("KubeSession", self.session)
-        containment = Containment(lambda: self.now, lambda _kind: None)
+        quarantine = Quarantine(lambda: self.now, lambda _kind: None)
         self.reports = QueueStatusWriter(
-            session, self.survey, lambda: True, containment, lambda: self.now
+            session, self.survey, lambda: True, quarantine, lambda: self.now
         )
 
     async def survey(self) -> Any:
@@ -58,13 +59,13 @@ class Desk:
 
 
 async def test_numbers_that_are_refused_are_tried_less_and_less_often_and_said_once() -> None:
-    desk = Desk()
+    writer = Writer()
     rounds = 200
     with capture_logs() as logs:
         for number in range(rounds):
-            desk.now = number * QUEUE_STATUS_INTERVAL
-            await desk.write()
-    patches = [path for method, path, _ in desk.session.requests if method == "PATCH"]
+            writer.now = number * QUEUE_STATUS_INTERVAL
+            await writer.write()
+    patches = [path for method, path, _ in writer.session.requests if method == "PATCH"]
     assert patches.count(PATHS[1]) == rounds, "the other queue is not held up"
     assert 5 <= patches.count(PATHS[0]) <= 12
     said = [entry for entry in logs if entry["log_level"] == "warning"]
@@ -93,14 +94,14 @@ def test_slots_of_a_lease_are_no_fewer_than_none_and_no_more_than_a_worker_can_h
     said: int, counted: int
 ) -> None:
     call = QueueWorkers()
-    call.update("w", read_worker_record(roll_lease("w", 0, slots=said)), 0.0)
+    call.update("w", worker_record(read_worker_lease(roll_lease("w", 0, slots=said))), 0.0)
     assert call.slots == counted
 
 
 def test_a_liars_lease_takes_no_slots_from_the_other_workers_of_its_queue() -> None:
     call = QueueWorkers()
     for pod, slots in (("honest", 4), ("liar", -1_000_000)):
-        call.update(pod, read_worker_record(roll_lease(pod, 0, slots=slots)), 0.0)
+        call.update(pod, worker_record(read_worker_lease(roll_lease(pod, 0, slots=slots))), 0.0)
     assert call.slots == 4
     line = PendingQueue()
     for number in range(10):
@@ -142,7 +143,7 @@ async def test_a_forged_time_in_a_status_spoils_no_queues_numbers(time: str) -> 
 async def test_a_move_that_is_refused_is_tried_seldom_and_said_once() -> None:
     world = World()
     world.create("job")
-    world.wish("job", cancel=True)
+    world.change_spec("job", cancel=True)
     path = job_status_path("ns", "job")
     with capture_logs() as logs:
         for _ in range(3):

@@ -18,7 +18,7 @@ from asyncjob_operator.core.retention import FinishedJob
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
 from support.snapshots import EPOCH, at, job, raw, stamp
-from support.vitals import containment
+from support.vitals import quarantine
 
 
 class Scene:
@@ -39,7 +39,7 @@ class Scene:
             record_event=self.told.append,
             is_needed=lambda record: record.name in self.needed,
             metrics=OperatorMetrics(),
-            containment=containment(),
+            quarantine=quarantine(),
         )
 
     def finished(
@@ -57,9 +57,9 @@ class Scene:
         ended = type(view)(**{**fields, **changed})
         if requested:
             self.store.put(ended)
-            self.store.keep_requested(ended, EPOCH)
+            self.store.track_pending_request(ended, EPOCH)
         else:
-            self.store.retire(ended, EPOCH)
+            self.store.compact_finished(ended, EPOCH)
 
     def names(self) -> set[str]:
         return {record.name for record in self.store.finished()}

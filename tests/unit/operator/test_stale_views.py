@@ -77,7 +77,7 @@ def test_a_late_answer_brings_no_deleted_job_back() -> None:
     audience.observer.on_delete(uid)
     answer: Any = raw("job", admitted=True)
     answer["metadata"]["resourceVersion"] = "9999"
-    audience.observer.on_update(answer, live=True)
+    audience.observer.on_update(answer, just_changed=True)
     assert uid not in audience.observer.store
     assert not audience.observer.store.counts
 

@@ -12,7 +12,7 @@ from asyncjob_operator.core.workers import WorkerLeaseVersion, stale_leases, tra
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
-from support.vitals import containment
+from support.vitals import quarantine
 
 TIMEOUT = 120.0
 PATH = leases_path("ns")
@@ -80,7 +80,7 @@ class Scene:
             clock=lambda: self.now,
             leads=lambda: self.leads,
             metrics=self.metrics,
-            containment=containment(),
+            quarantine=quarantine(),
         )
 
     def announce(self, pod: str, holder: str = "me") -> None:

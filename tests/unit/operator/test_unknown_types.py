@@ -8,6 +8,7 @@ import pytest
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.cache.workers import WorkerRegistry
 from asyncjob_operator.core.decision import ChangePhase, TypeUnserved
 from asyncjob_operator.core.options import DecisionOptions, QueueView, read_queue
@@ -16,7 +17,7 @@ from asyncjob_operator.core.workers import (
     AffectedTypes,
     QueueWorkers,
     UnservedType,
-    read_worker_record,
+    worker_record,
 )
 from support.snapshots import LEASE_SECONDS as DURATION
 from support.snapshots import at, job, judged, moved, roll_lease, seen
@@ -40,7 +41,9 @@ class Roll:
         self.call = QueueWorkers()
 
     def take(self, now: float, pod: str = "w", **said: Any) -> AffectedTypes:
-        return self.call.update(pod, read_worker_record(roll_lease(pod, int(now), **said)), now)
+        return self.call.update(
+            pod, worker_record(read_worker_lease(roll_lease(pod, int(now), **said))), now
+        )
 
     def attend(self, pod: str, start: int, end: int, **said: Any) -> None:
         """Let a worker renew its Lease every 15 s."""

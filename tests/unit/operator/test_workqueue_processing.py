@@ -8,8 +8,8 @@ from asyncjob_operator.controllers.workqueue import (
     ReconcilePool,
     WorkQueue,
 )
-from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
-from support.vitals import containment, pulse
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
+from support.vitals import loop_health, quarantine
 
 
 class Actor:
@@ -60,7 +60,7 @@ class Office:
             self.todo,
             self.actor,
             self.leadership,
-            containment(),
+            quarantine(),
             self.looked.append,
         )
 
@@ -72,7 +72,7 @@ class Office:
 async def test_nothing_is_begun_before_leading_and_all_of_it_afterwards() -> None:
     office = Office()
     office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run(pulse()))
+    running = asyncio.create_task(office.dispatch.run(loop_health()))
     await office.turn()
     assert office.actor.active == 0
     office.leadership.event.set()
@@ -88,7 +88,7 @@ async def test_only_so_many_are_acted_on_at_once_and_each_only_once() -> None:
     office.leadership.event.set()
     for number in range(100):
         office.todo.add(str(number))
-    running = asyncio.create_task(office.dispatch.run(pulse()))
+    running = asyncio.create_task(office.dispatch.run(loop_health()))
     await office.turn()
     office.todo.add("0")
     assert office.actor.active == MAX_CONCURRENT_RECONCILES
@@ -105,7 +105,7 @@ async def test_a_job_that_breaks_its_actor_stops_nobody_else() -> None:
     office.actor.gate.set()
     for uid in ("bad", "good"):
         office.todo.add(uid)
-    running = asyncio.create_task(office.dispatch.run(pulse()))
+    running = asyncio.create_task(office.dispatch.run(loop_health()))
     await office.turn()
     assert office.actor.acted == ["good"]
     assert office.actor.broke == ["bad"]
@@ -116,7 +116,7 @@ async def test_what_has_begun_is_finished_after_the_end() -> None:
     office = Office()
     office.leadership.event.set()
     office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run(pulse()))
+    running = asyncio.create_task(office.dispatch.run(loop_health()))
     await office.turn()
     running.cancel()
     office.actor.gate.set()
@@ -128,7 +128,7 @@ async def test_what_does_not_finish_is_cut_off() -> None:
     office = Office()
     office.leadership.event.set()
     office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run(pulse()))
+    running = asyncio.create_task(office.dispatch.run(loop_health()))
     await office.turn()
     running.cancel()
     await office.dispatch.drain(0.01)

@@ -83,13 +83,13 @@ def test_a_policy_without_a_rule_lacks_it_in_its_condition_and_in_its_validation
     assert "object.status.a" not in str(policy.without("a").manifests())
 
 
-def test_the_table_of_transitions_is_in_the_rule_edge_by_edge() -> None:
+def test_the_table_of_transitions_is_in_the_rule_row_by_row() -> None:
     pairs = {f"'{source}>{target}'" for source in Phase for target in Phase}
     written = {pair for pair in pairs if pair in TRANSITION_PAIR.expression}
-    assert written == {f"'{edge.source}>{edge.target}'" for edge in TRANSITIONS}
+    assert written == {f"'{transition.source}>{transition.target}'" for transition in TRANSITIONS}
 
 
-def test_each_field_of_a_spec_is_fixed_or_a_wish() -> None:
+def test_each_field_of_a_spec_is_fixed_or_a_control_field() -> None:
     fields = {field.alias or name for name, field in AsyncJobSpec.model_fields.items()}
     assert {*IMMUTABLE_FIELDS, *CONTROL_FIELDS} == fields
     assert not set(IMMUTABLE_FIELDS) & set(CONTROL_FIELDS)

@@ -117,7 +117,7 @@ def test_a_map_is_atomic_and_bounded() -> None:
     }
 
 
-def test_spec_itself_is_granular_so_that_a_wish_can_be_applied_alone() -> None:
+def test_spec_itself_is_granular_so_that_a_control_field_can_be_applied_alone() -> None:
     root = type("Root", (Model,), {"__annotations__": {"spec": Inner}})
     found: Any = structural(root)
     assert "x-kubernetes-map-type" not in found["properties"]["spec"]

@@ -203,13 +203,13 @@ async def test_no_more_handlers_run_at_a_time_than_the_worker_has_slots() -> Non
     ]
 
 
-@pytest.mark.parametrize("wish", ["suspend", "cancel"])
+@pytest.mark.parametrize("control", ["suspend", "cancel"])
 async def test_an_admitted_job_is_not_claimed_once_it_is_suspended_or_cancelled(
-    cluster: FakeCluster, wish: str
+    cluster: FakeCluster, control: str
 ) -> None:
     job = await cluster.submit("echo", 1, not_after="2026-01-01T01:00:00Z")
     await cluster.run_until(lambda: job.status.admitted)
-    await getattr(job, wish)()
+    await getattr(job, control)()
     await cluster.advance(600)
     assert job.attempt == 0
     assert job.phase in {Phase.PENDING, Phase.CANCELLED}

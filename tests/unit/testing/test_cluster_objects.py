@@ -105,7 +105,9 @@ async def test_what_is_not_faked_of_a_job_is_refused(
 async def test_limits_of_queues_are_refused_not_ignored(
     cluster: FakeCluster, spec: dict[str, Any]
 ) -> None:
-    with pytest.raises(NotFakedError, match=f"does not heed {next(iter(spec))} of an AsyncQueue"):
+    with pytest.raises(
+        NotFakedError, match=f"does not implement {next(iter(spec))} of an AsyncQueue"
+    ):
         await cluster.apply(builders.queue(**spec))
 
 

@@ -17,14 +17,18 @@ def status(phase: str, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (status("Queued"), status("Succeeded"), "no edge leads from Queued to Succeeded"),
-        (status("Succeeded"), status("Queued"), "no edge"),
+        (status("Queued"), status("Succeeded"), "no transition leads from Queued to Succeeded"),
+        (status("Succeeded"), status("Queued"), "no transition"),
         (status("Retrying"), status("Queued", reason="Redriven"), "reason 'Redriven' does not"),
         (status("Queued"), status("Running", attempt=2), "attempt grew by 2"),
         (status("Queued"), status("Running", reason="Released", attempt=1), "reason 'Released'"),
         (status("Running"), status("Succeeded", retries=1), "retries grew by 1"),
         (status("Running"), status("Running", attempt=1), "attempt changed without"),
-        (status("DeadLetter"), status("Queued", reason="Redriven", crashes=1), "budgets anew"),
+        (
+            status("DeadLetter"),
+            status("Queued", reason="Redriven", crashes=1),
+            "resets the budgets",
+        ),
     ],
 )
 def test_an_illegal_step_is_refused(

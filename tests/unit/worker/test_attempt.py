@@ -11,7 +11,7 @@ from asyncjob.app.context import Stop
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION, SCHEDULED_TIME_ANNOTATION
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
@@ -49,7 +49,7 @@ async def test_a_handler_sees_the_time_that_its_run_is_for(tools: AttemptService
 
     answer = job()
     answer["metadata"]["annotations"] = {SCHEDULED_TIME_ANNOTATION: "2026-01-01T03:00:00.000Z"}
-    move = await run(app, HeldJob.from_response(answer, lease_seconds()), tools)
+    move = await run(app, HeldJob.from_response(answer, boottime()), tools)
     assert move
     assert move.fields["result"] == "2026-01-01 03:00:00+00:00"
 
@@ -79,9 +79,7 @@ async def test_a_handler_knows_who_has_submitted_its_job(tools: AttemptServices)
         "annotations": {PARENT_NAME_ANNOTATION: "p"},
     }
     child = job(spec={"priority": 4})
-    of = HeldJob.from_response(
-        {**child, "metadata": {**child["metadata"], **metadata}}, lease_seconds()
-    )
+    of = HeldJob.from_response({**child, "metadata": {**child["metadata"], **metadata}}, boottime())
     for known, parent in ((of, ["p-uid", "p"]), (held(spec={"priority": 4}), None)):
         move = await run(app, known, tools)
         assert move

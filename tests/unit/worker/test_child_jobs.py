@@ -26,7 +26,7 @@ from asyncjob.errors import (
     TooLargeError,
     UnknownOutcomeError,
 )
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
 from support.child_jobs import an_order, stored, submit
@@ -127,11 +127,11 @@ async def test_what_never_passes_is_one_error_with_the_servers_words(
 
 
 def times_out(of: HeldJob) -> None:
-    of.started_at = lease_seconds() - 10_000
+    of.started_at = boottime() - 10_000
 
 
 def loses_lease(of: HeldJob) -> None:
-    of.sent_at = lease_seconds() - 60
+    of.sent_at = boottime() - 60
 
 
 @pytest.mark.parametrize(

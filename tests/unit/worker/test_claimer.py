@@ -18,8 +18,8 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.policy import PolicyLayer
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import QueueState
-from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.leases.heartbeat import Lateness
+from asyncjob_worker.clock import boottime
+from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
@@ -32,9 +32,9 @@ SHORT = candidate(policy=PolicyLayer(lease_duration_seconds=5))
 def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
     queue = QueueState(lambda: None)
     enforcement = EnforcementCheck(session.session, required=False)
-    late = Lateness(0.25, lambda: 0.0)
+    late = HeartbeatLag(0.25, lambda: 0.0)
     return Claimer(
-        session.session, an_app(), queue, ME, enforcement, lateness=late, pause=pauses or Pauses()
+        session.session, an_app(), queue, ME, enforcement, lag=late, pause=pauses or Pauses()
     )
 
 
@@ -95,7 +95,7 @@ async def test_a_claim_whose_answer_is_lost_is_adopted() -> None:
 
 
 async def test_an_adopted_claim_counts_from_when_it_was_first_sent() -> None:
-    store, before = Store(), lease_seconds()
+    store, before = Store(), boottime()
     session = FakeSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
     held = await claim(session)
     assert held
@@ -177,9 +177,7 @@ async def test_an_outage_longer_than_the_lease_ends_the_claim(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     times = iter(range(0, 1000, 2))
-    monkeypatch.setattr(
-        "asyncjob_worker.claiming.claimer.lease_seconds", lambda: float(next(times))
-    )
+    monkeypatch.setattr("asyncjob_worker.claiming.claimer.boottime", lambda: float(next(times)))
     session = FakeSession(merge_patch=[LOST])
     with pytest.raises(UnknownOutcomeError):
         await claim(session, SHORT)
@@ -213,8 +211,8 @@ async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() ->
         [{"spec": {"defaults": {"leaseDurationSeconds": 30, "executionTimeoutSeconds": 9}}}]
     )
     enforcement = EnforcementCheck(session.session, required=False)
-    late = Lateness(0.25, lambda: 0.0)
-    await Claimer(session.session, an_app(), queue, ME, enforcement, lateness=late).claim(SHORT)
+    late = HeartbeatLag(0.25, lambda: 0.0)
+    await Claimer(session.session, an_app(), queue, ME, enforcement, lag=late).claim(SHORT)
     effective = session.calls[0].body["status"]["effective"]
     assert (effective["leaseDurationSeconds"], effective["executionTimeoutSeconds"]) == (5, 9)
 
@@ -224,10 +222,8 @@ async def test_the_grace_of_a_cancel_is_the_jobs_own_before_the_queues() -> None
     queue.replace([{"spec": {"defaults": {"cancelGraceSeconds": 60}}}])
     session = FakeSession(merge_patch=[ours])
     enforcement = EnforcementCheck(session.session, required=False)
-    late = Lateness(0.25, lambda: 0.0)
-    held = await Claimer(session.session, an_app(), queue, ME, enforcement, lateness=late).claim(
-        SHORT
-    )
+    late = HeartbeatLag(0.25, lambda: 0.0)
+    held = await Claimer(session.session, an_app(), queue, ME, enforcement, lag=late).claim(SHORT)
     assert held
     assert held.cancel_grace == 60.0
     queue.replace([])

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from asyncjob.app import Handler, JobContext, WorkerApp
 from asyncjob.app.context import Stop
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
@@ -312,7 +312,7 @@ async def test_a_handler_is_not_started_once_its_lease_may_have_ended(
     starts: HandlerExecutor,
 ) -> None:
     """The payload took long, and then the event loop stood still."""
-    late = held(sent_at=lease_seconds() - 59.5)
+    late = held(sent_at=boottime() - 59.5)
 
     async def work(job: JobContext) -> None:
         raise AssertionError("started")

@@ -28,14 +28,17 @@ LIMIT = 5.0
 
 
 class Bench:
-    """A health with pulses that the test beats."""
+    """A health with counters that the test ticks."""
 
     def __init__(self, *, limit: float = LIMIT) -> None:
         self.loop = LivenessCounter()
-        self.keeper = SimpleNamespace(liveness=LivenessCounter(), alive=True)
+        self.heartbeat = SimpleNamespace(liveness=LivenessCounter(), alive=True)
         self.signs = ReadinessState()
         self.health = Health(
-            self.loop, cast("HeartbeatThread", self.keeper), lambda: self.signs, stall_limit=limit
+            self.loop,
+            cast("HeartbeatThread", self.heartbeat),
+            lambda: self.signs,
+            stall_limit=limit,
         )
 
     def pass_time(self, looks: int, *, loop: bool = True, heartbeat: bool = True) -> str:
@@ -44,12 +47,12 @@ class Bench:
             if loop:
                 self.loop.tick()
             if heartbeat:
-                self.keeper.liveness.tick()
+                self.heartbeat.liveness.tick()
             self.health.check()
         return self.health.not_alive()
 
 
-def test_a_process_whose_pulses_beat_is_alive() -> None:
+def test_a_process_whose_threads_tick_is_alive() -> None:
     assert Bench().pass_time(100) == ""
 
 
@@ -69,7 +72,7 @@ def test_without_a_limit_a_stall_is_never_fatal() -> None:
 
 def test_a_loop_that_waits_for_the_api_server_at_the_start_is_alive() -> None:
     bench = Bench()
-    bench.keeper.alive = False
+    bench.heartbeat.alive = False
     assert bench.pass_time(1000, loop=False, heartbeat=False) == ""
 
 
@@ -78,7 +81,7 @@ def test_a_silent_heartbeat_thread_is_fatal() -> None:
     bench.pass_time(1)
     assert bench.pass_time(MAX_MISSED_HEARTBEATS, heartbeat=False) == ""
     assert bench.pass_time(1, heartbeat=False) == "heartbeat thread: silent for 31 s"
-    bench.keeper.alive = False
+    bench.heartbeat.alive = False
     assert bench.pass_time(1, heartbeat=False) == ""
 
 

@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from asyncjob.app.context import Stop
-from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.leases import heartbeat as keeper_module
+from asyncjob_worker.clock import boottime
+from asyncjob_worker.leases import heartbeat as heartbeat_module
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import FENCED_SECONDS, HeldJob
 from asyncjob_worker.leases.stall_detector import (
@@ -23,20 +23,20 @@ from support.worker_parts import held
 LEASE = 60.0
 
 
-def keeper(report_interval: float = 1.0) -> HeartbeatThread:
+def heartbeat(report_interval: float = 1.0) -> HeartbeatThread:
     return HeartbeatThread(None, "ns", report_interval, LivenessCounter())
 
 
 def due(kept: HeldJob) -> bool:
     """Return whether a tick right now renews the job."""
-    thread, renewed = keeper(), list[HeldJob]()
+    thread, renewed = heartbeat(), list[HeldJob]()
     thread.add(kept)
     thread._tick(renewed.append)
     return bool(renewed)
 
 
 def ago(seconds: float, **changes: Any) -> HeldJob:
-    return held(sent_at=lease_seconds() - seconds, **changes)
+    return held(sent_at=boottime() - seconds, **changes)
 
 
 def test_a_lease_is_renewed_after_a_third() -> None:
@@ -89,7 +89,7 @@ def test_a_job_that_is_told_to_stop_keeps_its_lease_meanwhile() -> None:
 
 
 def test_a_job_is_kept_until_it_is_let_go() -> None:
-    thread, job = keeper(), held()
+    thread, job = heartbeat(), held()
     thread.add(job)
     assert thread.contains(job)
     thread.remove(job)
@@ -98,7 +98,7 @@ def test_a_job_is_kept_until_it_is_let_go() -> None:
 
 
 def test_of_two_claims_of_one_job_each_is_kept_for_itself() -> None:
-    thread, old, new = keeper(), ago(LEASE / 3), ago(LEASE / 3)
+    thread, old, new = heartbeat(), ago(LEASE / 3), ago(LEASE / 3)
     assert old.job.uid == new.job.uid
     thread.add(old)
     thread.add(new)
@@ -114,7 +114,7 @@ def test_of_two_claims_of_one_job_each_is_kept_for_itself() -> None:
 
 
 def test_a_fenced_handler_that_can_be_killed_is_killed_without_the_event_loop() -> None:
-    thread, of, killed = keeper(), held(), list[int]()
+    thread, of, killed = heartbeat(), held(), list[int]()
     of.on_fenced = lambda: killed.append(1)
     thread.add(of)
     of.stop(Stop.FENCED)
@@ -143,9 +143,9 @@ def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPa
         def next_delay(self) -> float:
             return 0.0
 
-    monkeypatch.setattr(keeper_module, "load_access", broken)
-    monkeypatch.setattr(keeper_module, "ExponentialBackoff", NoPause)
-    thread = keeper()
+    monkeypatch.setattr(heartbeat_module, "load_access", broken)
+    monkeypatch.setattr(heartbeat_module, "ExponentialBackoff", NoPause)
+    thread = heartbeat()
     with capture_logs() as logs:
         thread.start()
         assert again.wait(10)
@@ -156,22 +156,22 @@ def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_watchman_counts_his_looks_without_a_beat() -> None:
-    pulse = LivenessCounter()
-    watchman = Watchdog(pulse)
+    liveness = LivenessCounter()
+    watchman = Watchdog(liveness)
     assert [watchman.check() for _ in range(3)] == [0, 1, 2]
-    pulse.tick()
+    liveness.tick()
     assert watchman.check() == 0
 
 
 def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_ends() -> None:
-    pulse = LivenessCounter()
+    liveness = LivenessCounter()
     stalls = EventLoopStallDetector(
-        pulse, Metrics(), allowed_misses=2, tick=0.5, loop_thread=threading.get_ident
+        liveness, Metrics(), allowed_misses=2, tick=0.5, loop_thread=threading.get_ident
     )
     with capture_logs() as logs:
         for _ in range(6):
             stalls.check(lambda: ["j1", "j2"])
-        pulse.tick()
+        liveness.tick()
         stalls.check(list)
     assert [entry["event"].split(":")[0] for entry in logs] == [
         "event loop blocked",
@@ -185,11 +185,11 @@ class Blame:
     """A stall log whose culprit the test chooses."""
 
     def __init__(self) -> None:
-        self.pulse = LivenessCounter()
+        self.liveness = LivenessCounter()
         self.metrics = Metrics()
         self.culprit: HeldJob | None = None
         self.stalls = EventLoopStallDetector(
-            self.pulse,
+            self.liveness,
             self.metrics,
             allowed_misses=2,
             tick=0.5,
@@ -238,7 +238,7 @@ def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
     bench.culprit = held()
     for _ in range(5):
         bench.look(3)
-        bench.pulse.tick()
+        bench.liveness.tick()
     assert bench.count("event_loop_stalls_total", "echo") is None
 
 

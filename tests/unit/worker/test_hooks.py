@@ -174,7 +174,7 @@ def ended(**changes: Any) -> JobEnded:
 def test_an_outcome_becomes_the_event_that_people_expect() -> None:
     job = held().job
     failure = Failure("KeyError", "NotFound", "no such row")
-    retried = ended(move=phase_change.fail(job, failure, now=NOW, draw=0.5))
+    retried = ended(move=phase_change.fail(job, failure, now=NOW, jitter_sample=0.5))
     assert (retried.event, retried.phase, retried.retry_in) == (
         Event.RETRIED,
         Phase.RETRYING,
@@ -190,10 +190,10 @@ def test_an_outcome_becomes_the_event_that_people_expect() -> None:
         None,
     )
     assert ended(move=phase_change.cancel_running_job(job, "x", now=NOW)).event is Event.CANCELLED
-    released = phase_change.release(job, Reason.RELEASED, "x", now=NOW, draw=0.5)
+    released = phase_change.release(job, Reason.RELEASED, "x", now=NOW, jitter_sample=0.5)
     assert ended(move=released).event is Event.RELEASED
     late = held(releases=3).job
-    waiting = phase_change.release(late, Reason.RELEASED, "x", now=NOW, draw=0.5)
+    waiting = phase_change.release(late, Reason.RELEASED, "x", now=NOW, jitter_sample=0.5)
     assert (waiting.target, ended(move=waiting).event) == (Phase.RETRYING, Event.RELEASED)
 
 

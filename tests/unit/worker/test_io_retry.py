@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob.app.context import Stop
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.io_retry import AttemptStopped, run_unless_stopped
 from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import held
@@ -53,7 +53,7 @@ async def test_one_that_is_stopped_beforehand_does_not_wait() -> None:
 
 
 async def test_the_time_limit_of_the_attempt_counts() -> None:
-    job = held(sent_at=lease_seconds() - 1801)
+    job = held(sent_at=boottime() - 1801)
     assert await interrupted(job) is Stop.TIMED_OUT
 
 

@@ -1,7 +1,7 @@
 """Heartbeats on their way, whatever the answers are."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob_worker.leases import heartbeat, ownership
-from asyncjob_worker.leases.heartbeat import HeartbeatSender
+from asyncjob_worker.leases.heartbeat import HeartbeatCounts, HeartbeatSender
 from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import Call, FakeSession, held, job
 
@@ -26,22 +26,11 @@ OK: dict[str, Any] = {}
 LEASE = job()["status"]["lease"]
 
 
-class Register:
-    """Keeps every job until told otherwise."""
+class EveryJob(Container[HeldJob]):
+    """Contains every job."""
 
-    def __init__(self) -> None:
-        self.keeping = True
-        self.renewals = 0
-        self.failures = 0
-
-    def contains(self, _: HeldJob) -> bool:
-        return self.keeping
-
-    def count_renewal(self) -> None:
-        self.renewals += 1
-
-    def count_failure(self) -> None:
-        self.failures += 1
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +44,22 @@ def short_lease(**changes: Any) -> HeldJob:
     return held(effective=effective, **changes)
 
 
-async def send(session: FakeSession, of: HeldJob, register: Register | None = None) -> None:
-    async with HeartbeatSender(session.session, register or Register()) as renewals:
+def sender(
+    session: FakeSession,
+    renewing: Container[HeldJob] | None = None,
+    counts: HeartbeatCounts | None = None,
+) -> HeartbeatSender:
+    jobs = EveryJob() if renewing is None else renewing
+    return HeartbeatSender(session.session, jobs, counts or HeartbeatCounts())
+
+
+async def send(
+    session: FakeSession,
+    of: HeldJob,
+    renewing: Container[HeldJob] | None = None,
+    counts: HeartbeatCounts | None = None,
+) -> None:
+    async with sender(session, renewing, counts) as renewals:
         await renewals.send(of)
 
 
@@ -86,7 +89,7 @@ async def test_the_lease_is_counted_from_sending(
     ours: HeldJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([1000.0, 1015.0])
-    monkeypatch.setattr(heartbeat, "lease_seconds", lambda: next(times))
+    monkeypatch.setattr(heartbeat, "boottime", lambda: next(times))
     await send(FakeSession(json_patch=[OK]), ours)
     assert ours.sent_at == 1000.0
 
@@ -111,9 +114,9 @@ async def test_a_report_made_while_a_heartbeat_is_on_its_way_goes_with_the_next(
     "error", [UnknownOutcomeError("reset"), ConflictError("label"), ForbiddenError("rbac")]
 )
 async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) -> None:
-    before, register = ours.sent_at, Register()
-    await send(FakeSession(json_patch=[error], get=[job()]), ours, register)
-    assert (register.renewals, register.failures) == (0, 1)
+    before, counts = ours.sent_at, HeartbeatCounts()
+    await send(FakeSession(json_patch=[error], get=[job()]), ours, counts=counts)
+    assert counts == HeartbeatCounts(stored=0, failed=1)
     assert ours.stopped is None
     assert (ours.sent_at, ours.renewals) == (before, 0)
 
@@ -139,7 +142,7 @@ async def test_a_refused_token_fences_only_once_that_has_lasted(
     ours: HeldJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [1000.0]
-    monkeypatch.setattr(ownership, "lease_seconds", lambda: clock[0])
+    monkeypatch.setattr(ownership, "boottime", lambda: clock[0])
     refused = UnauthorizedError("the signing key is being changed")
     session = FakeSession(
         json_patch=[refused], get=[refused, refused, job(), refused, refused, refused]
@@ -160,7 +163,7 @@ async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> Non
             await asyncio.Event().wait()
 
     session = Silent()
-    async with HeartbeatSender(session.session, Register()) as renewals:
+    async with sender(session) as renewals:
         for of in (held(), held(claim="c2", attempt=2)):
             renewals.renew(of)
         await asyncio.sleep(0)
@@ -177,10 +180,8 @@ async def test_an_outcome_on_its_way_is_no_fence(ours: HeldJob) -> None:
 
 
 async def test_a_job_let_go_meanwhile_is_not_judged(ours: HeldJob) -> None:
-    register = Register()
-    register.keeping = False
     session = FakeSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
-    await send(session, ours, register)
+    await send(session, ours, renewing=())
     assert ours.stopped is None
 
 
@@ -238,7 +239,7 @@ async def test_a_report_that_the_api_server_refuses_is_left_out(ours: HeldJob) -
 
 async def test_one_heartbeat_of_a_job_is_on_its_way_at_a_time() -> None:
     ours, session = held(), FakeSession(json_patch=[OK])
-    async with HeartbeatSender(session.session, Register()) as renewals:
+    async with sender(session) as renewals:
         renewals.renew(ours)
         renewals.renew(ours)
         await turns(until=lambda: ours.renewals == 1)
@@ -260,7 +261,7 @@ async def turns(*, until: Callable[[], bool]) -> None:
 
 async def test_what_a_heartbeat_raises_unexpectedly_reaches_the_supervisor() -> None:
     session = FakeSession(json_patch=[ZeroDivisionError()])
-    async with HeartbeatSender(session.session, Register()) as renewals:
+    async with sender(session) as renewals:
         renewals.renew(held())
         with pytest.raises(ZeroDivisionError):  # noqa: PT012
             while True:

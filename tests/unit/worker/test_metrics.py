@@ -12,6 +12,7 @@ from asyncjob.metrics import OTHER_LABEL, MetricSpec
 from asyncjob.metrics.worker import TABLE
 from asyncjob_worker.claiming.claimer import ClaimCounts
 from asyncjob_worker.components import Components
+from asyncjob_worker.leases.heartbeat import HeartbeatCounts
 from asyncjob_worker.metrics import MAX_TYPES, Metrics
 from asyncjob_worker.worker import metric_sources
 
@@ -22,7 +23,7 @@ def parts() -> Components:
     made: Any = SimpleNamespace(
         claimer=SimpleNamespace(counts=ClaimCounts(won=3, conflicts=2, refused=1, postponed=9)),
         heartbeat=SimpleNamespace(
-            renewals=5, renewal_failures=4, lateness=SimpleNamespace(seconds=0.5)
+            counts=HeartbeatCounts(stored=5, failed=4), lag=SimpleNamespace(seconds=0.5)
         ),
         runner=SimpleNamespace(running={"u": None}, abandoned=6),
         backlog=range(7),

@@ -111,7 +111,7 @@ async def test_a_finished_result_outlives_a_refused_token_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch, refusals: int, is_stored: bool
 ) -> None:
     times = itertools.count(1000.0, ownership.UNAUTHORIZED_SECONDS / 6)
-    monkeypatch.setattr(ownership, "lease_seconds", lambda: next(times))
+    monkeypatch.setattr(ownership, "boottime", lambda: next(times))
     refused = UnauthorizedError("401")
     session = FakeSession(
         json_patch=[*[refused] * refusals, OK], get=[*[refused] * refusals, job()]
@@ -163,7 +163,7 @@ async def test_a_checkpoint_too_large_for_the_store_is_left_out_before_the_resul
 
 async def test_a_failure_is_not_turned_into_a_refused_result() -> None:
     of = held()
-    failure = fail(of.job, Failure("E", "Internal", "no"), now=NOW, draw=0.5)
+    failure = fail(of.job, Failure("E", "Internal", "no"), now=NOW, jitter_sample=0.5)
     session = FakeSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
     assert await report(session, of, failure)
     assert [phase(call) for call in session.made("json_patch")] == ["Retrying", "Retrying"]

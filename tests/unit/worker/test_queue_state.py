@@ -4,13 +4,19 @@ from typing import Any
 
 from asyncjob.app.context import Stop
 from asyncjob.kube import WatchEvent
+from asyncjob.worker_lease import read_worker_lease
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.execution.runner import CancelWatcher
 from asyncjob_worker.leases.held_job import HeldJob
-from asyncjob_worker.leases.registration import WorkerLease, claiming_worker
+from asyncjob_worker.leases.registration import WorkerLease
 from support.worker_parts import ME, held
 
 INTERVAL = 15.0
+
+
+def claims(obj: Any) -> str:
+    """Return the identity of the worker that a Lease registers; empty if it claims no jobs."""
+    return read_worker_lease(obj).claiming_worker
 
 
 def lease(pod: str, worker: str, renewed: str = "t0", **changes: Any) -> dict[str, Any]:
@@ -74,15 +80,15 @@ def test_a_worker_that_withdraws_or_is_deleted_is_gone_at_once() -> None:
 
 def test_a_draining_worker_is_dealt_nothing_though_it_keeps_its_identity() -> None:
     body = WorkerLease(ME, "q", 2, ["t"], INTERVAL, draining=True).manifest()
-    assert claiming_worker(body) == ""
-    assert claiming_worker(WorkerLease(ME, "q", 2, ["t"], INTERVAL).manifest()) == ME.worker
+    assert claims(body) == ""
+    assert claims(WorkerLease(ME, "q", 2, ["t"], INTERVAL).manifest()) == ME.worker
     spec = body["spec"]
     assert isinstance(spec, dict)
     assert spec["holderIdentity"] == ME.worker
 
 
 def test_an_announcement_that_cannot_be_read_counts_as_claiming() -> None:
-    assert claiming_worker(lease("a", "a/1", annotations={"asyncjob.dev/worker": "{"})) == "a/1"
+    assert claims(lease("a", "a/1", annotations={"asyncjob.dev/worker": "{"})) == "a/1"
 
 
 def test_a_lease_goes_with_its_pod() -> None:
@@ -134,31 +140,31 @@ def test_a_queue_is_followed() -> None:
     assert state(queue) == (False, False, None)
 
 
-def wish(uid: str = "u1") -> dict[str, Any]:
+def control(uid: str = "u1") -> dict[str, Any]:
     return {"metadata": {"uid": uid}}
 
 
 def test_a_running_job_is_told_of_its_cancel() -> None:
     ours = held()
     cancels = CancelWatcher({ours})
-    cancels.apply(event("ADDED", wish()))
+    cancels.apply(event("ADDED", control()))
     assert ours.stopped is Stop.CANCELLED
 
 
 def test_a_cancel_during_the_drain_outranks_it() -> None:
     ours = held()
     ours.stop(Stop.DRAINING)
-    CancelWatcher({ours}).replace([wish(), wish("other")])
+    CancelWatcher({ours}).replace([control(), control("other")])
     assert ours.stopped is Stop.CANCELLED
 
 
 def test_a_cancel_seen_before_the_claims_answer_is_remembered_until_the_job_ends() -> None:
     running: set[HeldJob] = set()
     cancels = CancelWatcher(running)
-    cancels.apply(event("ADDED", wish()))
+    cancels.apply(event("ADDED", control()))
     assert cancels.is_cancel_requested("u1")
-    cancels.apply(event("DELETED", wish()))
+    cancels.apply(event("DELETED", control()))
     assert not cancels.is_cancel_requested("u1")
-    cancels.apply(event("ADDED", wish()))
+    cancels.apply(event("ADDED", control()))
     cancels.replace([])
     assert not cancels.is_cancel_requested("u1")

@@ -203,7 +203,7 @@ async def test_a_handler_in_middleware_that_ignores_its_stop_is_abandoned(
                 except asyncio.CancelledError:
                     continue
 
-    move = await bench.run(of, stop_wait=0.01)
+    move = await bench.run(of, stop_grace_seconds=0.01)
     go.set()
     assert move
     assert (move.target, bench.abandoned) == (Phase.QUEUED, True)

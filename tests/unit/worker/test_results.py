@@ -160,7 +160,7 @@ async def test_a_refusal_that_passes_does_no_harm(url: Address) -> None:
 @pytest.mark.parametrize("why", [Stop.FENCED, Stop.CANCELLED, Stop.TIMED_OUT])
 async def test_a_stop_ends_the_upload_at_once(url: Address, why: Stop) -> None:
     store, job = HangingStore(), held()
-    keeping = asyncio.ensure_future(keep(results(url, store, stop_wait=30), LARGE, job))
+    keeping = asyncio.ensure_future(keep(results(url, store, stop_grace_seconds=30), LARGE, job))
     await asyncio.to_thread(store.begun.wait, 10)
     job.stop(why)
     with pytest.raises(AttemptStopped) as end:
@@ -171,7 +171,7 @@ async def test_a_stop_ends_the_upload_at_once(url: Address, why: Stop) -> None:
 
 async def test_a_draining_worker_gives_the_upload_a_moment(url: Address) -> None:
     store, job = HangingStore(), held()
-    keeping = asyncio.ensure_future(keep(results(url, store, stop_wait=30), LARGE, job))
+    keeping = asyncio.ensure_future(keep(results(url, store, stop_grace_seconds=30), LARGE, job))
     await asyncio.to_thread(store.begun.wait, 10)
     job.stop(Stop.DRAINING)
     store.go.set()
@@ -180,7 +180,7 @@ async def test_a_draining_worker_gives_the_upload_a_moment(url: Address) -> None
 
 async def test_a_draining_worker_waits_for_the_upload_no_longer_than_that(url: Address) -> None:
     store, job = HangingStore(), held()
-    keeping = asyncio.ensure_future(keep(results(url, store, stop_wait=0.01), LARGE, job))
+    keeping = asyncio.ensure_future(keep(results(url, store, stop_grace_seconds=0.01), LARGE, job))
     await asyncio.to_thread(store.begun.wait, 10)
     job.stop(Stop.DRAINING)
     with pytest.raises(AttemptStopped) as end:

@@ -13,7 +13,7 @@ from asyncjob.app.context import Stop
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.runner import JobRunner
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
@@ -36,11 +36,11 @@ class Bench:
         self.freed: list[HeldJob] = []
         self.release = threading.Event()
         self.metrics = Metrics()
-        keeper = SimpleNamespace(add=self.keep, remove=self.let_go)
+        heartbeat = SimpleNamespace(add=self.keep, remove=self.let_go)
         self.runner = JobRunner(
             self.app(),
-            Settings(concurrency=slots, stop_wait=0.0),
-            heartbeat=cast("HeartbeatThread", keeper),
+            Settings(concurrency=slots, stop_grace_seconds=0.0),
+            heartbeat=cast("HeartbeatThread", heartbeat),
             outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=self.report)),
             on_exhausted=self.exhaust,
             on_abandoned=self.freed.append,
@@ -139,8 +139,8 @@ async def test_a_claim_answered_after_the_grace_is_released_unstarted(bench: Ben
 
 
 async def test_a_cancel_seen_before_the_claims_answer_counts(bench: Bench) -> None:
-    wish: dict[str, Any] = {"metadata": {"uid": "u1"}}
-    bench.runner.cancel_watcher.apply(WatchEvent("ADDED", wish))
+    control: dict[str, Any] = {"metadata": {"uid": "u1"}}
+    bench.runner.cancel_watcher.apply(WatchEvent("ADDED", control))
     await bench.runner.run(held(spec={"payload": "stay"}))
     assert bench.outcomes == [("u1", Phase.CANCELLED)]
 
@@ -208,7 +208,7 @@ async def test_a_job_is_leased_until_the_end_of_a_process_that_gives_up_its_slot
 async def test_a_job_whose_lease_has_ended_before_the_claim_was_answered_is_not_started(
     bench: Bench,
 ) -> None:
-    late = held(sent_at=lease_seconds() - LEASE)
+    late = held(sent_at=boottime() - LEASE)
     await bench.runner.run(late)
     assert late.stopped is Stop.FENCED
     assert bench.outcomes == []

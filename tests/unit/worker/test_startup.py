@@ -187,7 +187,7 @@ def test_reloading_without_what_watches_files_says_what_to_install(
 
 def test_a_reloading_worker_is_a_child_in_a_hurry() -> None:
     arguments = ["run", "--reload", "x:app", "--grace=100"]
-    command = child_command(arguments, Settings(grace=100.0, stop_wait=0.5))
+    command = child_command(arguments, Settings(grace=100.0, stop_grace_seconds=0.5))
     assert command[1:] == [
         *("-m", "asyncjob_worker", "run", "x:app", "--grace=100"),
         *("--grace=2", "--stop-wait=0.5"),

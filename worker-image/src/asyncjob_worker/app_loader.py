@@ -155,6 +155,6 @@ def child_command(arguments: Sequence[str], settings: Settings) -> list[str]:
     """Return the child's command: the same arguments without --reload, with short stop times."""
     kept = [argument for argument in arguments if argument != "--reload"]
     grace = min(settings.grace, RELOAD_GRACE_SECONDS)
-    stop_wait = min(settings.stop_wait, RELOAD_STOP_SECONDS)
-    short_stop = [f"--grace={grace:g}", f"--stop-wait={stop_wait:g}"]
+    stop_grace_seconds = min(settings.stop_grace_seconds, RELOAD_STOP_SECONDS)
+    short_stop = [f"--grace={grace:g}", f"--stop-wait={stop_grace_seconds:g}"]
     return [sys.executable, "-m", "asyncjob_worker", *kept, *short_stop]

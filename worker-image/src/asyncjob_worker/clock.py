@@ -16,13 +16,16 @@ def wall_nanoseconds() -> int:
     return time.time_ns()
 
 
-def lease_seconds() -> float:
-    """Return seconds of a clock that is never set and goes on while the machine sleeps."""
+def boottime() -> float:
+    """Return seconds of a clock that is never set and goes on while the machine sleeps.
+
+    Leases are measured by it: they go on expiring while this machine sleeps.
+    """
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
-def awake_seconds() -> float:
+def monotonic() -> float:
     """Return seconds of a clock that is never set and stops while the machine sleeps."""
     return time.monotonic()

@@ -21,7 +21,7 @@ from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.claiming.selector import ClaimSelector
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
-from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.clock import boottime, now_text
 from asyncjob_worker.execution.child_jobs import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
 from asyncjob_worker.execution.hooks import HookEvents, Hooks
 from asyncjob_worker.execution.runner import JobRunner
@@ -78,7 +78,7 @@ class Components:
             takeover_delay=settings.takeover_delay, limit=settings.max_backlog, limited_types=limits
         )
         self.live_workers = LiveWorkers(
-            holder, settings.worker_lease_interval, lease_seconds, self._reassign_partitions
+            holder, settings.worker_lease_interval, boottime, self._reassign_partitions
         )
         self.queue = QueueState(self._wake, self._relist)
         self.hooks = Hooks(app.hooks)
@@ -103,7 +103,7 @@ class Components:
             self.backlog,
             queue=settings.queue,
             types=app.handlers,
-            clock=lease_seconds,
+            clock=boottime,
             on_candidate=self._wake,
             on_watch=metrics.watch_starts("jobs"),
         )
@@ -111,13 +111,13 @@ class Components:
             backlog=self.backlog,
             queue=self.queue,
             live_workers=self.live_workers,
-            clock=lease_seconds,
+            clock=boottime,
             relist=self.watcher.relist,
             limits=limits,
         )
         self.enforcement = EnforcementCheck(session, required=settings.require_policy)
         self.claimer = Claimer(
-            session, app, self.queue, holder, self.enforcement, lateness=self.heartbeat.lateness
+            session, app, self.queue, holder, self.enforcement, lag=self.heartbeat.lag
         )
         self.slots = Slots(
             settings.slots(),
@@ -141,9 +141,7 @@ class Components:
 
     def _reassign_partitions(self) -> None:
         log.info("workers of the queue changed", live=len(self.live_workers.live))
-        self.backlog.reassign(
-            assign_partitions(self._worker, self.live_workers.live), lease_seconds()
-        )
+        self.backlog.reassign(assign_partitions(self._worker, self.live_workers.live), boottime())
         self._wake()
 
 

@@ -15,7 +15,7 @@ class PolicyMissingError(WorkerError):
     """The API server does not enforce that only the lease holder may write."""
 
 
-class HeartbeatsLateError(WorkerError):
+class HeartbeatLagError(WorkerError):
     """The heartbeat thread gets to run too late to keep a lease this short."""
 
     retryable = True

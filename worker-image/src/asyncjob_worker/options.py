@@ -39,8 +39,8 @@ def _check_label(_: click.Context, __: click.Parameter, value: str | None) -> st
     raise click.BadParameter(f"{value!r}: allowed are at most {MAX_LABEL_LENGTH} {allowed}.")
 
 
-def _option(flag: str, **details: Any) -> Callable[[F], F]:
-    return click.option(flag, **{"show_default": True, **details})
+def _option(*names: str, **details: Any) -> Callable[[F], F]:
+    return click.option(*names, **{"show_default": True, **details})
 
 
 SERVING: Final = (
@@ -76,8 +76,10 @@ STOPPING: Final = (
     ),
     _option(
         "--stop-wait",
+        "stop_grace_seconds",
+        envvar=f"{PREFIX}_STOP_WAIT",
         type=SECONDS,
-        default=DEFAULTS.stop_wait,
+        default=DEFAULTS.stop_grace_seconds,
         help="Seconds that a handler gets to stop before it is abandoned, or killed if it has its "
         "own process; after a cancel it has the job's own `cancelGraceSeconds` instead.",
     ),

@@ -71,7 +71,7 @@ class Settings:
     grace: float = 30.0
     """How long handlers may go on after SIGTERM before their jobs are released."""
 
-    stop_wait: float = 5.0
+    stop_grace_seconds: float = 5.0
     """How long a handler that was asked to stop may take before it is killed or abandoned."""
 
     report_interval: float = 1.0

@@ -111,7 +111,7 @@ class Worker:
             return await self._serve()
         finally:
             await self._components.hooks.close()
-            await self._resources.close(CLOSE_STOP_WAITS * self._settings.stop_wait)
+            await self._resources.close(CLOSE_STOP_WAITS * self._settings.stop_grace_seconds)
             if not self._components.runner.running:
                 self._components.heartbeat.stop()
 
@@ -210,7 +210,7 @@ class Drain:
 
     def __init__(self, settings: Settings) -> None:
         self._grace = settings.grace
-        self._stop_wait = settings.stop_wait
+        self._stop_grace_seconds = settings.stop_grace_seconds
         self._begun = asyncio.Event()
         self._no_grace = asyncio.Event()
 
@@ -240,7 +240,7 @@ class Drain:
         try:
             await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
             components.runner.stop_all(Stop.DRAINING)
-            await asyncio.wait({slots}, timeout=self._stop_wait + RELEASE_SECONDS)
+            await asyncio.wait({slots}, timeout=self._stop_grace_seconds + RELEASE_SECONDS)
         finally:
             no_grace.cancel()
             marking.cancel()
@@ -264,10 +264,10 @@ def metric_sources(
             ("postponed",): claims.postponed,
         },
         worker.LEASE_RENEWALS: lambda: {
-            ("stored",): heartbeat.renewals,
-            ("failed",): heartbeat.renewal_failures,
+            ("stored",): heartbeat.counts.stored,
+            ("failed",): heartbeat.counts.failed,
         },
-        worker.HEARTBEAT_LATE_SECONDS: lambda: {(): heartbeat.lateness.seconds},
+        worker.HEARTBEAT_LATE_SECONDS: lambda: {(): heartbeat.lag.seconds},
         worker.RUNNING: lambda: {(): len(runner.running)},
         worker.SLOTS: lambda: {(): slots},
         worker.ABANDONED: lambda: {(): runner.abandoned},

@@ -120,7 +120,7 @@ class ChangeBuffer:
         return max(self.oldest_replayable, self._changes[-1].version if self._changes else 0)
 
     def on_listed(self, version: int) -> None:
-        """Take that everything up to this version is in the list that comes next."""
+        """Record that the list that comes next has everything up to this version."""
         self.oldest_replayable = version
 
     def reset(self) -> None:

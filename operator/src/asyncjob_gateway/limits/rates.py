@@ -40,11 +40,11 @@ class TokenBucket:
 
 
 MAX_KEYS: Final = 4096
-"""Drawers that are told apart; of more, those that were longest away begin anew."""
+"""Keys that have a bucket; of more, the one not used for longest gets a full bucket again."""
 
 
 class KeyedTokenBuckets:
-    """So many per second of each drawer. `clock` gives seconds."""
+    """One token bucket per key, each with `per_second` tokens. `clock` gives seconds."""
 
     def __init__(
         self, per_second: float, clock: Callable[[], float], max_keys: int = MAX_KEYS
@@ -55,7 +55,7 @@ class KeyedTokenBuckets:
         self._buckets: OrderedDict[Hashable, TokenBucket] = OrderedDict()
 
     def bucket_for(self, key: Hashable) -> TokenBucket:
-        """Return the rate of one drawer."""
+        """Return the bucket of a key."""
         rate = self._buckets.pop(key, None) or TokenBucket(self._per_second, self._clock)
         self._buckets[key] = rate
         if len(self._buckets) > self._max_keys:

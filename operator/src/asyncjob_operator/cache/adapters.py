@@ -14,7 +14,7 @@ from asyncjob.kube.informer import IncrementalEventHandler
 from asyncjob.names import WORKER_LEASE_PREFIX
 from asyncjob_operator.cache.queues import QueueCache
 from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
-from asyncjob_operator.telemetry.containment import Containment, ObjectKind, ObjectRef, object_ref
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef, Quarantine, object_ref
 
 ObjectName = tuple[str, str]
 
@@ -38,19 +38,20 @@ class InformerStore(IncrementalEventHandler):
     """The objects of one kind in one namespace, or in all; `synced` is set after the first list.
 
     `on_page` is called before each page of a list is stored, which may follow a long break of the
-    watch. An object whose storing raises is set aside until it changes; what was known of it stays.
+    watch. An object whose storing raises is quarantined until it changes; what was known of it
+    stays.
     """
 
     def __init__(
         self,
         adapter: CacheAdapter,
         namespace: str | None,
-        containment: Containment,
+        quarantine: Quarantine,
         on_page: Callable[[], None] = lambda: None,
     ) -> None:
         self.synced = asyncio.Event()
         self._adapter = adapter
-        self._containment = containment
+        self._quarantine = quarantine
         self._namespace = namespace
         self._on_page = on_page
         self._before: set[ObjectName] = set()
@@ -62,7 +63,7 @@ class InformerStore(IncrementalEventHandler):
         An object that is first seen while the list is read may not be in it, and is kept.
         """
         self._before = set(self._adapter.names_in(self._namespace))
-        self._before |= self._containment.set_aside_names(self._adapter.kind, self._namespace)
+        self._before |= self._quarantine.quarantined_names(self._adapter.kind, self._namespace)
         self._listed = set()
 
     def page_begins(self) -> None:
@@ -90,13 +91,13 @@ class InformerStore(IncrementalEventHandler):
             self._on_update(event.object)
 
     def _on_update(self, obj: JsonObject) -> None:
-        with self._containment.guard(object_ref(self._adapter.kind, obj)):
+        with self._quarantine.guard(object_ref(self._adapter.kind, obj)):
             self._adapter.on_update(obj)
 
     def _on_delete(self, name: ObjectName, version: str) -> None:
-        with self._containment.guard(ObjectRef(self._adapter.kind, *name)):
+        with self._quarantine.guard(ObjectRef(self._adapter.kind, *name)):
             self._adapter.on_delete(name, version)
-        self._containment.forget(self._adapter.kind, *name)
+        self._quarantine.forget(self._adapter.kind, *name)
 
 
 class PodCacheAdapter:

@@ -135,7 +135,7 @@ class JobStore:
         if job.lease:
             self._by_pod.add((job.namespace, job.lease.holder_uid), job.uid)
 
-    def retire(self, job: JobView, observed_at: float) -> None:
+    def compact_finished(self, job: JobView, observed_at: float) -> None:
         """Keep of a finished job, seen at this wall-clock time, only what retention needs."""
         # Before anything is removed: if this raises, the store stays as it was.
         record = finished_job(job, observed_at, self._record(job.uid))
@@ -144,7 +144,7 @@ class JobStore:
         self.relations.add(record)
         self.counts[job.namespace, job.queue, job.phase] += 1
 
-    def keep_requested(self, job: JobView, observed_at: float) -> None:
+    def track_pending_request(self, job: JobView, observed_at: float) -> None:
         """Keep a record for retention beside the view of a finished job with a pending request."""
         record = finished_job(job, observed_at, self._record(job.uid))
         self._requested[job.uid] = replace(record, awaits_request=True)

@@ -15,7 +15,7 @@ from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import QueueView
 from asyncjob_operator.core.queue_stats import QueueStats, Throughput, stats_fields
 from asyncjob_operator.core.snapshot import is_claimable
-from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectRef, Quarantine
 
 _WHOLE_SECONDS_LENGTH: Final = len("2026-01-01T00:00:00")
 
@@ -32,13 +32,13 @@ class QueueStatsCollector:
         queues: QueueCache,
         worker_registry: WorkerRegistry,
         now: Callable[[], Now],
-        containment: Containment,
+        quarantine: Quarantine,
     ) -> None:
         self._store = store
         self._queues = queues
         self._worker_registry = worker_registry
         self._now = now
-        self._containment = containment
+        self._quarantine = quarantine
         self._throughput: defaultdict[QueueKey, Throughput] = defaultdict(Throughput)
 
     def record_finished(self, queue: QueueKey) -> None:
@@ -55,7 +55,7 @@ class QueueStatsCollector:
         now = self._now()
         found = []
         for queue in self._queues.names_in(None):
-            with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.REPORT):
+            with self._quarantine.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.REPORT):
                 stats = QueueStats(
                     counts=counts[queue],
                     oldest_queued_seconds=int(oldest_waits.get(queue, 0.0)),
@@ -84,7 +84,7 @@ class QueueStatsCollector:
         wall = self._now().wall
         waiting: dict[QueueKey, float] = {}
         for queue, since in oldest.items():
-            with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.MEASURE):
+            with self._quarantine.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.MEASURE):
                 waiting[queue] = max(0.0, wall - to_epoch(since, default=wall))
         return dict.fromkeys(self._queues.names_in(None), 0.0) | waiting
 

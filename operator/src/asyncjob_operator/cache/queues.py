@@ -155,7 +155,7 @@ class AdmissionCache:
         state.deleted &= reservations.by_uid.keys()
         state.confirmed.intersection_update(reservations.by_uid.values())
         state.rate_window.observe_starts(
-            reservations.recent_starts, self._now(), live=bool(previous.version)
+            reservations.recent_starts, self._now(), just_changed=bool(previous.version)
         )
         for uid, reservation in reservations.by_uid.items():
             if previous.by_uid.get(uid) != reservation:

@@ -9,7 +9,7 @@ from typing import Final
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.job_view import JobView
-from asyncjob.names import POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
+from asyncjob.worker_lease import pod_of_lease, read_worker_lease
 from asyncjob_operator.cache.jobs import QueueKey
 from asyncjob_operator.cache.versions import VersionTracker
 from asyncjob_operator.core.liveness import (
@@ -24,8 +24,7 @@ from asyncjob_operator.core.workers import (
     AffectedTypes,
     QueueWorkers,
     UnservedType,
-    queue_of_lease,
-    read_worker_record,
+    worker_record,
 )
 
 PodName = tuple[str, str]
@@ -122,16 +121,14 @@ class WorkerPodCache:
 
     def on_lease_update(self, obj: JsonObject) -> None:
         """Store which process a worker's Lease names; a renewal by the same one changes nothing."""
-        meta = child(obj, "metadata")
-        name = (text(meta, "namespace"), pod_of_lease(text(meta, "name")))
-        if not self._lease_versions.accept(name, text(meta, "resourceVersion")):
+        lease = read_worker_lease(obj)
+        name = (lease.namespace, lease.pod)
+        if not self._lease_versions.accept(name, lease.resource_version):
             return
-        pod_uid = text(child(meta, "annotations"), POD_UID_ANNOTATION)
-        worker = text(child(obj, "spec"), "holderIdentity")
         previous = self._newest_process.get(name, NO_PROCESS)
-        if (previous.pod_uid, previous.worker) != (pod_uid, worker):
-            self._newest_process[name] = WorkerProcess(pod_uid, worker, self._clock())
-            self._on_change(name[0], pod_uid)
+        if (previous.pod_uid, previous.worker) != (lease.pod_uid, lease.holder):
+            self._newest_process[name] = WorkerProcess(lease.pod_uid, lease.holder, self._clock())
+            self._on_change(lease.namespace, lease.pod_uid)
 
     def on_lease_delete(self, namespace: str, lease: str) -> None:
         """Forget a deleted Lease; that does not prove that the process has ended."""
@@ -145,11 +142,6 @@ class WorkerPodCache:
     def leases_in(self, namespace: str | None) -> list[PodName]:
         """Return the pods of the known worker Leases of one namespace, or of all."""
         return [name for name in self._newest_process if namespace in (None, name[0])]
-
-
-def pod_of_lease(lease: str) -> str:
-    """Return the name of the pod that a worker's Lease is about."""
-    return lease.removeprefix(WORKER_LEASE_PREFIX)
 
 
 class WorkerRegistry:
@@ -209,17 +201,16 @@ class WorkerRegistry:
 
     def on_lease_update(self, obj: JsonObject) -> None:
         """Store a worker's Lease, unless a newer version is known."""
-        meta, queue = child(obj, "metadata"), queue_of_lease(obj)
-        namespace, lease = text(meta, "namespace"), text(meta, "name")
-        if not self._versions.accept((namespace, lease), text(meta, "resourceVersion")):
+        lease = read_worker_lease(obj)
+        namespace, pod, queue = lease.namespace, lease.pod, lease.queue_label
+        if not self._versions.accept((namespace, lease.name), lease.resource_version):
             return
-        pod = pod_of_lease(lease)
         if self._queue_of_pod.get((namespace, pod), queue) != queue:
             self._remove(namespace, pod)
         self._queue_of_pod[namespace, pod] = queue
         queue_workers = self._queues.setdefault((namespace, queue), QueueWorkers())
         previous_slots = queue_workers.slots
-        affected = queue_workers.update(pod, read_worker_record(obj), self._clock())
+        affected = queue_workers.update(pod, worker_record(lease), self._clock())
         if affected:
             self._on_types_changed((namespace, queue), affected)
         if queue_workers.slots != previous_slots:

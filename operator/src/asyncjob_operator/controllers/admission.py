@@ -6,7 +6,7 @@ operators succeeds. Jobs with a reservation are then admitted by their own recon
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -16,7 +16,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.names import job_path, queue_path, queue_status_path
 from asyncjob_operator.cache.jobs import QueueKey
 from asyncjob_operator.cache.queues import QueueAdmissionState
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.admission.plan import (
     AdmissionPlan,
@@ -31,8 +31,8 @@ from asyncjob_operator.core.admission.reservations import (
     reservations_body,
 )
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
 
 log = structlog.get_logger()
 
@@ -44,26 +44,75 @@ Until then they wait for the next write that grants some.
 """
 
 
-class RoundPlanner(Protocol):
-    """Knows the queues with limits and plans their rounds of admission."""
+class AdmissionRounds:
+    """Plans rounds of admission from the cache; waits for nothing and writes nothing."""
+
+    def __init__(self, evaluator: JobEvaluator) -> None:
+        self._evaluator = evaluator
 
     def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
-        """Return the reservations whose state only a live read of their job can tell."""
+        """Return the reservations whose jobs are unknown, or perhaps known in an older version."""
+        admission = self._evaluator.admission_cache.get(queue)
+        if admission is None:
+            return ()
+        reservations = admission.reservations.by_uid.values()
+        return [
+            reservation
+            for reservation in reservations
+            if self._state(admission, reservation) is ReservationState.UNKNOWN
+        ]
 
     def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
-        """Store the job as a live read has shown it; None: it does not exist."""
+        """Store what a live read of an unverified reservation's job has shown; None: it is gone."""
+        admission = self._evaluator.admission_cache.get(queue)
+        if admission and (obj is None or text(child(obj, "metadata"), "uid") != reservation.uid):
+            admission.deleted.add(reservation.uid)
+        elif admission:
+            admission.confirmed.add(reservation)
+        if obj is not None:
+            self._evaluator.on_update(obj, just_changed=False)
 
     def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
-        """Plan a round; None for a queue without limits."""
-
-    def requeue(self, plan: AdmissionPlan) -> None:
-        """Put the jobs of a plan that was not written back into the pending queue."""
+        """Plan a round; None for a queue without limits. Admitted jobs leave the pending queue."""
+        admission = self._evaluator.admission_cache.get(queue)
+        if admission is None:
+            return None
+        snapshot = AdmissionSnapshot(
+            limits=admission.limits,
+            paused=self._evaluator.queues.view(*queue).paused,
+            reservations=admission.reservations,
+            active=admission.active,
+            pending=admission.pending,
+            rate_window=admission.rate_window,
+            slots=self._evaluator.worker_registry.slots(*queue),
+        )
+        return plan_admission(
+            snapshot, lambda reservation: self._state(admission, reservation), now
+        )
 
     def on_queue_update(self, obj: JsonObject) -> None:
         """Store a queue as a write or a live read has answered it."""
+        self._evaluator.queues.on_update(obj)
 
     def on_queue_delete(self, queue: QueueKey) -> None:
-        """Forget a deleted queue."""
+        """Forget a deleted AsyncQueue."""
+        self._evaluator.queues.on_delete(*queue)
+
+    def requeue(self, plan: AdmissionPlan) -> None:
+        """Put the jobs of a plan that was not written back into the pending queue."""
+        for job in plan.admitted:
+            self._evaluator.evaluate(job.uid)
+
+    def _state(self, admission: QueueAdmissionState, reservation: Reservation) -> ReservationState:
+        if reservation.uid in admission.deleted:
+            return ReservationState.RECLAIMABLE
+        job = self._evaluator.store.get(reservation.uid)
+        if job and not is_reclaimable(
+            reservation, job, counts_running=admission.limits.counts_running
+        ):
+            return ReservationState.IN_USE if is_active(job) else ReservationState.WAITING
+        known = reservation.uid in self._evaluator.store and reservation in admission.confirmed
+        return ReservationState.RECLAIMABLE if known else ReservationState.UNKNOWN
 
 
 class ReservationController:
@@ -72,7 +121,7 @@ class ReservationController:
     def __init__(
         self,
         session: KubeSession,
-        planner: RoundPlanner,
+        planner: AdmissionRounds,
         *,
         now: Callable[[], Now],
         leads: Callable[[], bool],
@@ -194,74 +243,3 @@ class ReservationController:
 
     def _count(self, outcome: str) -> None:
         self._metrics.writes.labels(METRIC_LABEL, outcome).inc()
-
-
-class AdmissionRounds:
-    """Plans rounds of admission from the cache; waits for nothing and writes nothing."""
-
-    def __init__(self, controller: JobController) -> None:
-        self._controller = controller
-
-    def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
-        """Return the reservations whose jobs are unknown, or perhaps known in an older version."""
-        admission = self._controller.admission_cache.get(queue)
-        if admission is None:
-            return ()
-        reservations = admission.reservations.by_uid.values()
-        return [
-            reservation
-            for reservation in reservations
-            if self._state(admission, reservation) is ReservationState.UNKNOWN
-        ]
-
-    def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
-        """Store what a live read of an unverified reservation's job has shown; None: it is gone."""
-        admission = self._controller.admission_cache.get(queue)
-        if admission and (obj is None or text(child(obj, "metadata"), "uid") != reservation.uid):
-            admission.deleted.add(reservation.uid)
-        elif admission:
-            admission.confirmed.add(reservation)
-        if obj is not None:
-            self._controller.on_update(obj, live=False)
-
-    def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
-        """Plan a round; None for a queue without limits. Admitted jobs leave the pending queue."""
-        admission = self._controller.admission_cache.get(queue)
-        if admission is None:
-            return None
-        snapshot = AdmissionSnapshot(
-            limits=admission.limits,
-            paused=self._controller.queues.view(*queue).paused,
-            reservations=admission.reservations,
-            active=admission.active,
-            pending=admission.pending,
-            rate_window=admission.rate_window,
-            slots=self._controller.worker_registry.slots(*queue),
-        )
-        return plan_admission(
-            snapshot, lambda reservation: self._state(admission, reservation), now
-        )
-
-    def on_queue_update(self, obj: JsonObject) -> None:
-        """Store a queue as a write or a live read has answered it."""
-        self._controller.queues.on_update(obj)
-
-    def on_queue_delete(self, queue: QueueKey) -> None:
-        """Forget a deleted AsyncQueue."""
-        self._controller.queues.on_delete(*queue)
-
-    def requeue(self, plan: AdmissionPlan) -> None:
-        """Put the jobs of a plan that was not written back into the pending queue."""
-        for job in plan.admitted:
-            self._controller.evaluate(job.uid)
-
-    def _state(self, admission: QueueAdmissionState, reservation: Reservation) -> ReservationState:
-        if reservation.uid in admission.deleted:
-            return ReservationState.RECLAIMABLE
-        job = self._controller.store.get(reservation.uid)
-        if job and not is_reclaimable(
-            reservation, job, counts_running=admission.limits.counts_running
-        ):
-            return ReservationState.IN_USE if is_active(job) else ReservationState.WAITING
-        known = reservation.uid in self._controller.store and reservation in admission.confirmed
-        return ReservationState.RECLAIMABLE if known else ReservationState.UNKNOWN

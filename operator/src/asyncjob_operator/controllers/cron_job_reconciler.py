@@ -7,7 +7,7 @@ certain to be this replica's.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -37,6 +37,7 @@ from asyncjob.names import (
     cron_job_status_path,
     job_path,
 )
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
 from asyncjob_operator.core.events import WRITE_REFUSED, KubernetesEvent
@@ -61,8 +62,8 @@ from asyncjob_operator.core.schedules.snapshot import (
 )
 from asyncjob_operator.core.schedules.view import CronJobView, Run
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
 
 log = structlog.get_logger()
 
@@ -83,42 +84,6 @@ _REQUEST_PARAMS: Final = {"timeout": f"{REQUEST_TIMEOUT_SECONDS:.0f}s"}
 """Makes the API server itself give up a request whose client has stopped waiting."""
 
 
-class CronJobEvaluator(Protocol):
-    """Knows the schedules and decides what is due for each."""
-
-    def locate(self, uid: str) -> CronJobView | None:
-        """Return the known view of a schedule, None if it is unknown."""
-
-    def refresh(
-        self, obj: JsonObject, unfinished: list[ScheduledJob] | None = None
-    ) -> tuple[CronJobView, CronJobDecision]:
-        """Store a fresh read and decide again from it."""
-
-    def has_unknown_active(self, cron: CronJobView) -> bool:
-        """Return whether the status names active jobs that are not known here."""
-
-    def unfinished_names(self, cron: CronJobView) -> frozenset[str] | None:
-        """Return the names of all jobs that may be unfinished, None if they are not known."""
-
-    def on_update(self, obj: JsonObject) -> None:
-        """Store the answer to a write."""
-
-    def on_delete(self, name: tuple[str, str]) -> None:
-        """Forget a deleted schedule."""
-
-    def record_reservation(self, obj: JsonObject, sent_at: float) -> None:
-        """Store the answer to a write, sent at this time, that took or renewed the reservation."""
-
-    def record_created(self, uid: str, name: str) -> None:
-        """Record that a reserved run has been created."""
-
-    def reserved_at(self, uid: str) -> float | None:
-        """Return when this replica sent the write that gave it the reservation, if it did."""
-
-    def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave a schedule alone for this many seconds."""
-
-
 class CronJobReconciler:
     """Carries out what is due for a schedule.
 
@@ -129,7 +94,7 @@ class CronJobReconciler:
     def __init__(
         self,
         session: KubeSession,
-        controller: CronJobEvaluator,
+        evaluator: CronJobEvaluator,
         *,
         backoff: ItemBackoff,
         events: EventRecorder,
@@ -139,7 +104,7 @@ class CronJobReconciler:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._session = session
-        self._controller = controller
+        self._evaluator = evaluator
         self._backoff = backoff
         self._refused_backoff = ItemBackoff(backoff.initial, MAX_REFUSED_BACKOFF)
         self._events = events
@@ -151,7 +116,7 @@ class CronJobReconciler:
 
     async def reconcile(self, uid: str) -> None:
         """Do what is due now for the schedule with this UID, if anything still is."""
-        cron = self._controller.locate(uid)
+        cron = self._evaluator.locate(uid)
         if cron is None:
             return
         try:
@@ -159,16 +124,16 @@ class CronJobReconciler:
             if await self._reconcile_object(obj):
                 self._reset_backoff(uid)
             else:  # the cache was behind the API server: let the watches catch up
-                self._controller.requeue_after(
+                self._evaluator.requeue_after(
                     uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
                 )
         except ObjectNotFoundError:
             self._reset_backoff(uid)
-            if self._controller.locate(uid) is not None:  # else its name is another's by now
-                self._controller.on_delete((cron.namespace, cron.name))
+            if self._evaluator.locate(uid) is not None:  # else its name is another's by now
+                self._evaluator.on_delete((cron.namespace, cron.name))
         except ConflictError:
             log.debug("schedule changed meanwhile", cron=cron.key)
-            self._controller.requeue_after(
+            self._evaluator.requeue_after(
                 uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
             )
         except (InvalidError, ForbiddenError) as error:
@@ -176,7 +141,7 @@ class CronJobReconciler:
         except ApiError as error:
             pause = self._backoff.record_failure(uid)
             log.warning("schedule failed", cron=cron.key, error=str(error), retry_in=pause)
-            self._controller.requeue_after(uid, pause)
+            self._evaluator.requeue_after(uid, pause)
 
     def _on_refused(self, cron: CronJobView, error: InvalidError | ForbiddenError) -> None:
         """Retry later each time; a quota, unlike a rule, may permit the write at any moment."""
@@ -187,7 +152,7 @@ class CronJobReconciler:
         if self._refused_backoff.is_new_error(cron.uid, str(error)):
             log.warning("schedule refused", cron=cron.key, error=str(error), retry_in=pause)
             self._events.record(_refusal_event(cron, error))
-        self._controller.requeue_after(cron.uid, pause)
+        self._evaluator.requeue_after(cron.uid, pause)
 
     def _reset_backoff(self, uid: str) -> None:
         self._backoff.reset(uid)
@@ -195,14 +160,14 @@ class CronJobReconciler:
 
     def object_ref(self, uid: str) -> ObjectRef:
         """Return the schedule with this UID, in the known version."""
-        cron = self._controller.locate(uid)
+        cron = self._evaluator.locate(uid)
         if cron is None:
             return ObjectRef(ObjectKind.CRON_JOB, "", uid)
         return ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
         """Leave a schedule whose reconciliation raised alone for this many seconds."""
-        self._controller.requeue_after(uid, seconds)
+        self._evaluator.requeue_after(uid, seconds)
 
     async def _read(self, cron: CronJobView) -> JsonObject:
         obj = await self._session.get(cron_job_path(cron.namespace, cron.name))
@@ -229,13 +194,13 @@ class CronJobReconciler:
         return acted
 
     async def _decide(self, obj: JsonObject) -> tuple[CronJobView, CronJobDecision]:
-        cron, decision = self._controller.refresh(obj)
+        cron, decision = self._evaluator.refresh(obj)
         effect = decision.effect
         if effect and (
             effect.needs_fresh_list
-            or (isinstance(effect, WriteStatus) and self._controller.has_unknown_active(cron))
+            or (isinstance(effect, WriteStatus) and self._evaluator.has_unknown_active(cron))
         ):
-            return self._controller.refresh(obj, await self._read_unfinished(cron))
+            return self._evaluator.refresh(obj, await self._read_unfinished(cron))
         return cron, decision
 
     async def _read_unfinished(self, cron: CronJobView) -> list[ScheduledJob]:
@@ -247,7 +212,7 @@ class CronJobReconciler:
         are read as well, as a person may redrive one. So a few jobs are read by name, instead of
         listing a namespace.
         """
-        names = self._controller.unfinished_names(cron)
+        names = self._evaluator.unfinished_names(cron)
         if names is None or len(names) > MAX_READ_BY_NAME:
             return await self._list_unfinished(cron)
         found = [await self._read_unfinished_child(cron, name) for name in sorted(names)]
@@ -318,18 +283,18 @@ class CronJobReconciler:
             cron_job_status_path(cron.namespace, cron.name), body
         )
         if effect.reserves:
-            self._controller.record_reservation(answer, sent_at)
+            self._evaluator.record_reservation(answer, sent_at)
         log.debug("schedule written", cron=cron.key, policy=effect.policy)
         if effect.event:
             self._events.record(_event_of(cron, effect.event))
-        self._controller.on_update(answer)
+        self._evaluator.on_update(answer)
         return answer
 
     def _may_create(self, uid: str) -> bool:
-        return self._leads() and may_create(self._controller.reserved_at(uid), self._clock())
+        return self._leads() and may_create(self._evaluator.reserved_at(uid), self._clock())
 
     def _on_created(self, uid: str, run: Run, job: JsonObject | None) -> None:
-        self._controller.record_created(uid, run.name)
+        self._evaluator.record_created(uid, run.name)
         self._metrics.cron_runs.labels(_run_kind(run)).inc()
         if job is not None:
             self._on_job(job)

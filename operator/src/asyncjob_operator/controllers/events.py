@@ -15,9 +15,9 @@ from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.core.events import KubernetesEvent, event_body, namespace_event, queue_event
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectRef, Quarantine
 
 log = structlog.get_logger()
 
@@ -43,13 +43,13 @@ class EventRecorder:
         reporting_instance: str,
         now: Callable[[], Now],
         metrics: OperatorMetrics,
-        containment: Containment,
+        quarantine: Quarantine,
     ) -> None:
         self._session = session
         self._reporting_instance = reporting_instance
         self._now = now
         self._metrics = metrics
-        self._containment = containment
+        self._quarantine = quarantine
         self._queue: asyncio.Queue[KubernetesEvent] = asyncio.Queue(MAX_QUEUED_EVENTS)
         self._token_buckets: dict[str, tuple[float, float]] = {}
         self._suppressed_until: dict[tuple[str, str, str, str], float] = {}
@@ -77,7 +77,7 @@ class EventRecorder:
                 pass
             else:
                 ref = ObjectRef(ObjectKind(event.kind), event.namespace, event.name)
-                with self._containment.guard(ref, Activity.RECORD_EVENT):
+                with self._quarantine.guard(ref, Activity.RECORD_EVENT):
                     await self._post(event)
             await self._post_summaries()
 

@@ -20,9 +20,9 @@ from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.kube.watch import watch
 from asyncjob.names import JOBS, collection_path, job_path
 from asyncjob_operator.cache.jobs import is_newer
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.telemetry.containment import ObjectKind, object_ref
+from asyncjob_operator.telemetry.quarantine import ObjectKind, object_ref
 
 SHOWN_SECONDS: Final = 60.0
 """Seconds for which the lag of the newest job is shown."""
@@ -89,14 +89,14 @@ def freeze_gc() -> Iterator[None]:
 async def load_jobs(
     session: KubeSession,
     namespace: str | None,
-    controller: JobController,
+    evaluator: JobEvaluator,
     on_page: Callable[[], None],
 ) -> InitialList:
     """List all jobs into the cache; `on_page` is called after each page."""
     loaded, time_slice = InitialList(), TimeSlice()
     async for page in session.pages(collection_path(namespace, JOBS)):
         for obj in items(page, "items"):
-            controller.on_update(as_object(obj), live=False)
+            evaluator.on_update(as_object(obj), just_changed=False)
             loaded.count += 1
             await time_slice.yield_if_due()
         on_page()
@@ -145,63 +145,63 @@ class JobWatch:
 
 
 async def resync_jobs(
-    session: KubeSession, namespace: str | None, controller: JobController
+    session: KubeSession, namespace: str | None, evaluator: JobEvaluator
 ) -> ResyncResult:
     """Compare the cache with a list and repair it. Raises ApiError, ExpiredError included."""
     result, time_slice = ResyncResult(), TimeSlice()
     listed: set[str] = set()
-    set_aside = controller.containment.set_aside_names(ObjectKind.JOB, namespace)
+    quarantined = evaluator.quarantine.quarantined_names(ObjectKind.JOB, namespace)
     async for page in session.pages(collection_path(namespace, JOBS), accept=METADATA_LIST_TYPE):
         result.version = text(child(page, "metadata"), "resourceVersion")
         for item in items(page, "items"):
             obj = as_object(item)
             meta = child(obj, "metadata")
             listed.add(text(meta, "uid"))
-            set_aside.discard((text(meta, "namespace"), text(meta, "name")))
-            await _repair_listed(session, obj, controller, result)
+            quarantined.discard((text(meta, "namespace"), text(meta, "name")))
+            await _repair_listed(session, obj, evaluator, result)
             await time_slice.yield_if_due()
-    for name in set_aside:
-        controller.containment.forget(ObjectKind.JOB, *name)
-    for uid, known in controller.store.addresses():
+    for name in quarantined:
+        evaluator.quarantine.forget(ObjectKind.JOB, *name)
+    for uid, known in evaluator.store.addresses():
         await time_slice.yield_if_due()
         if uid not in listed and namespace in {None, known.namespace}:
-            found_uid = await _reread(session, known.namespace, known.name, controller)
+            found_uid = await _reread(session, known.namespace, known.name, evaluator)
             if found_uid != uid:
-                controller.on_delete(uid)
+                evaluator.on_delete(uid)
                 result.deleted += 1
     return result
 
 
 async def _repair_listed(
-    session: KubeSession, obj: JsonObject, controller: JobController, result: ResyncResult
+    session: KubeSession, obj: JsonObject, evaluator: JobEvaluator, result: ResyncResult
 ) -> None:
     """Read a listed job that is unknown, or known only in an older version.
 
-    A job that is set aside in this version is skipped until its pause is over.
+    A job that is quarantined in this version is skipped until its pause is over.
     """
     meta = child(obj, "metadata")
     uid = text(meta, "uid")
-    known = controller.locate(uid)
+    known = evaluator.locate(uid)
     if known and not is_newer(text(meta, "resourceVersion"), known.version):
         return
-    if controller.containment.is_set_aside(object_ref(ObjectKind.JOB, obj)):
+    if evaluator.quarantine.is_quarantined(object_ref(ObjectKind.JOB, obj)):
         return
-    await _reread(session, text(meta, "namespace"), text(meta, "name"), controller)
-    now_known = controller.locate(uid)
+    await _reread(session, text(meta, "namespace"), text(meta, "name"), evaluator)
+    now_known = evaluator.locate(uid)
     if now_known and now_known != known:
         result.added += known is None
         result.changed += known is not None
 
 
 async def _reread(
-    session: KubeSession, namespace: str, name: str, controller: JobController
+    session: KubeSession, namespace: str, name: str, evaluator: JobEvaluator
 ) -> str | None:
     """Store the job of this name as it is now; return its UID, None if there is none."""
     try:
         obj = await session.get(job_path(namespace, name))
     except ObjectNotFoundError:
         return None
-    controller.on_update(obj, live=False)
+    evaluator.on_update(obj, just_changed=False)
     return text(child(obj, "metadata"), "uid")
 
 

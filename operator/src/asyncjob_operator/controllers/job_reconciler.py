@@ -5,7 +5,7 @@ Each write is conditional on the version that was decided on.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -24,7 +24,9 @@ from asyncjob.lifecycle.derived_jobs import is_rerun_of, rerun_manifest
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import StatusFields, status_fields, status_merge_patch
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
+from asyncjob_operator.cache.jobs import JobAddress
 from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
 from asyncjob_operator.core.decision import (
@@ -33,7 +35,6 @@ from asyncjob_operator.core.decision import (
     CascadeCancel,
     ChangePhase,
     CreateRerun,
-    Decision,
     Effect,
     RefuseRedrive,
     UpdateWaitReason,
@@ -42,59 +43,15 @@ from asyncjob_operator.core.events import HOUR, WRITE_REFUSED, KubernetesEvent, 
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies import finished, recovery
 from asyncjob_operator.kube.clock import current_time, random_fraction
-from asyncjob_operator.telemetry.containment import ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.logs import RecoverySummary, job_log_context, job_name_log_context
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
 
 log = structlog.get_logger()
 
 RERUN_REFUSED: Final = "RerunRefused"
 IMMEDIATE_CONFLICT_RETRIES: Final = 2
 """Conflicts in a row without backoff: the job was just written, and a fresh read resolves that."""
-
-
-class JobLocation(Protocol):
-    """Namespace, name and known version of a job."""
-
-    @property
-    def namespace(self) -> str:
-        """Return its namespace."""
-
-    @property
-    def name(self) -> str:
-        """Return its name."""
-
-    @property
-    def version(self) -> str:
-        """Return the resourceVersion that is known."""
-
-
-class JobEvaluator(Protocol):
-    """Knows the jobs and decides what is due for each."""
-
-    def locate(self, uid: str) -> JobLocation | None:
-        """Return where a job is, None if it is unknown."""
-
-    def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
-        """Store a fresh read and decide again from it."""
-
-    def on_update(self, obj: JsonObject, *, live: bool) -> None:
-        """Store the answer to a write."""
-
-    def on_delete(self, uid: str) -> None:
-        """Forget a deleted job."""
-
-    def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave a job alone for this many seconds."""
-
-    def record_refusal(self, uid: str, number: int) -> None:
-        """Remember that this redrive request was refused."""
-
-    def delay_rerun(self, uid: str, seconds: float) -> None:
-        """Retry a requested rerun after this many seconds; all else goes on."""
-
-    def seconds_since_heartbeat(self, uid: str) -> float | None:
-        """Return the seconds since a running job's last observed heartbeat, None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +74,7 @@ class JobReconciler:
     def __init__(
         self,
         session: KubeSession,
-        controller: JobEvaluator,
+        evaluator: JobEvaluator,
         *,
         preconditions: PreconditionChecker,
         backoff: ItemBackoff,
@@ -129,7 +86,7 @@ class JobReconciler:
         on_recovered: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         self._session = session
-        self._controller = controller
+        self._evaluator = evaluator
         self._on_recovered = on_recovered
         self._preconditions = preconditions
         self._backoff = backoff
@@ -143,16 +100,16 @@ class JobReconciler:
     async def reconcile(self, key: str) -> None:
         """Do what is due now for the job with this UID, if anything still is."""
         uid = key
-        location = self._controller.locate(uid)
+        location = self._evaluator.locate(uid)
         if location is None:
             return
         policy = "none"
         try:
             obj = await self._session.get(job_path(location.namespace, location.name))
             if text(child(obj, "metadata"), "uid") != uid:
-                self._controller.on_delete(uid)
+                self._evaluator.on_delete(uid)
                 return
-            job, decision = self._controller.refresh(obj, random_fraction())
+            job, decision = self._evaluator.refresh(obj, random_fraction())
             if decision.effect is None:
                 self._reset_backoff(uid)
                 return
@@ -162,21 +119,21 @@ class JobReconciler:
         except ObjectNotFoundError:
             self._count(policy, "gone")
             self._reset_backoff(uid)
-            self._controller.on_delete(uid)
+            self._evaluator.on_delete(uid)
         except ApiError as error:
             with job_name_log_context(location.namespace, location.name):
                 self._on_error(location, uid, policy, error)
 
     def object_ref(self, key: str) -> ObjectRef:
         """Return the job with this UID, in the known version."""
-        location = self._controller.locate(key)
+        location = self._evaluator.locate(key)
         if location is None:
             return ObjectRef(ObjectKind.JOB, "", key)
         return ObjectRef(ObjectKind.JOB, location.namespace, location.name, location.version)
 
     def requeue_after(self, key: str, seconds: float) -> None:
         """Leave a job whose reconciliation raised alone for this many seconds."""
-        self._controller.requeue_after(key, seconds)
+        self._evaluator.requeue_after(key, seconds)
 
     async def _apply(self, effect: Effect, job: JobView, obj: JsonObject) -> None:
         precondition = (
@@ -186,12 +143,12 @@ class JobReconciler:
         )
         if not await self._preconditions.verify(precondition):
             self._count(effect.policy, "disproved")
-            self._controller.requeue_after(job.uid, self._backoff.record_failure(job.uid))
+            self._evaluator.requeue_after(job.uid, self._backoff.record_failure(job.uid))
             return
         if not self._leads():
             return
         if isinstance(effect, RefuseRedrive):
-            self._controller.record_refusal(job.uid, effect.number)
+            self._evaluator.record_refusal(job.uid, effect.number)
             self._events.record(job_event(job, "RedriveRefused", effect.message))
             log.warning("control field refused", policy=effect.policy, why=effect.message)
             return
@@ -202,18 +159,18 @@ class JobReconciler:
         self._count(effect.policy, "done")
         if text(child(written.job, "metadata"), "resourceVersion") == job.resource_version:
             log.warning("write changed nothing", policy=effect.policy)
-            self._controller.requeue_after(job.uid, self._backoff.cap)
+            self._evaluator.requeue_after(job.uid, self._backoff.cap)
             return
         self._reset_backoff(job.uid)
         self._report(effect, job, written)
-        self._controller.on_update(written.job, live=True)
+        self._evaluator.on_update(written.job, just_changed=True)
 
     def _report(self, effect: Effect, job: JobView, written: WriteResult) -> None:
         reason = ""
         if isinstance(effect, ChangePhase):
             reason = effect.change.reason.value if effect.change.reason else ""
             log.debug("moved", policy=effect.policy, to=effect.change.target.value)
-            if effect.policy == recovery.RECOVERY:
+            if effect.policy == recovery.RECOVER:
                 self._record_recovery(job, reason)
         if written.name_taken and isinstance(effect, CreateRerun):
             message = f"not rerun: {effect.name} exists and is another job"
@@ -223,16 +180,16 @@ class JobReconciler:
         self._metrics.jobs_recovered.labels(reason).inc()
         self._recovery_summary.add(reason)
         self._on_recovered(job.namespace, reason)
-        seconds_silent = self._controller.seconds_since_heartbeat(job.uid)
+        seconds_silent = self._evaluator.seconds_since_heartbeat(job.uid)
         if seconds_silent is not None:
             self._metrics.recovery_seconds.observe(seconds_silent)
 
-    def _on_error(self, location: JobLocation, uid: str, policy: str, error: ApiError) -> None:
+    def _on_error(self, location: JobAddress, uid: str, policy: str, error: ApiError) -> None:
         pause = self._backoff.record_failure(uid)
         if isinstance(error, ConflictError):
             self._count(policy, "conflict")
             if self._backoff.failures(uid) <= IMMEDIATE_CONFLICT_RETRIES:
-                return
+                return  # evaluated again at once, as each job whose reconciliation ends
         elif isinstance(error, InvalidError | ForbiddenError):
             self._count(policy, "refused")
             pause = self._refused_backoff.record_failure(uid)
@@ -248,12 +205,12 @@ class JobReconciler:
         else:
             self._count(policy, "error")
             log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)
-        if policy == recovery.RECOVERY:
+        if policy == recovery.RECOVER:
             self._metrics.recovery_failed.inc()
         if policy == finished.RERUN:
-            self._controller.delay_rerun(uid, min(pause, self._backoff.cap))
+            self._evaluator.delay_rerun(uid, min(pause, self._backoff.cap))
         else:
-            self._controller.requeue_after(uid, pause)
+            self._evaluator.requeue_after(uid, pause)
 
     def _reset_backoff(self, uid: str) -> None:
         self._backoff.reset(uid)
@@ -329,9 +286,7 @@ async def _is_same_rerun(
     return is_rerun_of(existing, obj)
 
 
-def _refusal_event(
-    location: JobLocation, uid: str, policy: str, error: ApiError
-) -> KubernetesEvent:
+def _refusal_event(location: JobAddress, uid: str, policy: str, error: ApiError) -> KubernetesEvent:
     """Return the Event about a write that a rule, a missing permission or its depth prevents."""
     if policy == finished.RERUN:
         reason, message = RERUN_REFUSED, f"not rerun: {error}"

@@ -14,6 +14,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import TERMINAL_PHASES
 from asyncjob.names import JOBS, PARENT_LABEL, WORKER_LEASE_PREFIX, collection_path, job_path
+from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.decision import (
     CancelCascades,
     ChildrenFinished,
@@ -28,7 +29,7 @@ from asyncjob_operator.core.decision import (
     WorkerReplaced,
 )
 from asyncjob_operator.core.dependencies import RelatedJob, related_job
-from asyncjob_operator.core.workers import WorkerRecord, queue_of_lease, read_worker_record
+from asyncjob_operator.core.workers import WorkerRecord, worker_record
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 
@@ -135,7 +136,7 @@ class PreconditionChecker:
             self._cache_updates.on_lease_deleted(precondition.namespace, name)
             return False
         self._cache_updates.on_lease(lease)
-        newest = text(child(lease, "spec"), "holderIdentity")
+        newest = read_worker_lease(lease).holder
         return newest not in {"", precondition.worker}
 
     async def _is_duplicate_live(self, precondition: DuplicateStillLive) -> bool:
@@ -162,9 +163,10 @@ class PreconditionChecker:
 
     async def _list_workers(self, namespace: str) -> WorkerList:
         worker_list = WorkerList(self._clock(), defaultdict(list))
-        async for lease in self._session.list(leases_path(namespace), WORKER_SELECTOR):
-            worker_list.by_queue[queue_of_lease(lease)].append(read_worker_record(lease))
-            self._cache_updates.on_lease(lease)
+        async for obj in self._session.list(leases_path(namespace), WORKER_SELECTOR):
+            lease = read_worker_lease(obj)
+            worker_list.by_queue[lease.queue_label].append(worker_record(lease))
+            self._cache_updates.on_lease(obj)
         return worker_list
 
     async def _read(self, path: str) -> JsonObject | None:

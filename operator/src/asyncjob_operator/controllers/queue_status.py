@@ -9,10 +9,10 @@ from asyncjob.errors import ApiError, ObjectNotFoundError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_status_path
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
-from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.job_metrics import JobStats, NamespacedName
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectRef, Quarantine
 
 log = structlog.get_logger()
 
@@ -35,13 +35,13 @@ class QueueStatusWriter:
         session: KubeSession,
         changes: Callable[[], Awaitable[QueueStatusChanges]],
         leads: Callable[[], bool],
-        containment: Containment,
+        quarantine: Quarantine,
         clock: Callable[[], float],
     ) -> None:
         self._session = session
         self._changes = changes
         self._leads = leads
-        self._containment = containment
+        self._quarantine = quarantine
         self._clock = clock
         self._backoff = ItemBackoff(QUEUE_STATUS_INTERVAL, MAX_REFUSED_BACKOFF)
         self._retry_at: dict[str, float] = {}
@@ -54,7 +54,7 @@ class QueueStatusWriter:
         for queue, fields in await self._changes():
             on_progress()
             if self._leads() and "/".join(queue) not in self._retry_at:
-                with self._containment.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.WRITE):
+                with self._quarantine.guard(ObjectRef(ObjectKind.QUEUE, *queue), Activity.WRITE):
                     written += await self._write_queue(queue, fields)
         return written
 
@@ -77,23 +77,23 @@ class QueueStatusWriter:
 class JobStatsCollector:
     """Collects what the gauges of jobs show; nothing before the first `refresh`."""
 
-    def __init__(self, controller: JobController, finished_limit: int | None) -> None:
-        self._controller = controller
+    def __init__(self, evaluator: JobEvaluator, finished_limit: int | None) -> None:
+        self._evaluator = evaluator
         self._finished_limit = finished_limit
         self._oldest_wait: dict[NamespacedName, float] | None = None
 
     async def refresh(self) -> None:
         """Go through all waiting jobs; others run in between."""
-        self._oldest_wait = await self._controller.queue_stats.oldest_waits()
+        self._oldest_wait = await self._evaluator.queue_stats.oldest_waits()
 
     def stats(self) -> JobStats | None:
         """Return what to show now, None before the first `refresh`."""
         if self._oldest_wait is None:
             return None
-        controller = self._controller
+        evaluator = self._evaluator
         return JobStats(
-            controller.store.counts,
+            evaluator.store.counts,
             self._oldest_wait,
-            controller.worker_registry.capacity_by_queue(),
+            evaluator.worker_registry.capacity_by_queue(),
             self._finished_limit,
         )

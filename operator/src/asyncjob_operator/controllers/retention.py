@@ -4,13 +4,14 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
 from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
 from asyncjob.kube import KubeSession
 from asyncjob.names import job_path
+from asyncjob_operator.cache.jobs import JobStore
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
 from asyncjob_operator.core.events import KubernetesEvent, namespace_event
 from asyncjob_operator.core.now import Now
@@ -21,8 +22,8 @@ from asyncjob_operator.core.retention import (
     plan_removals,
     removable_in_queue,
 )
-from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, ObjectRef
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectRef, Quarantine
 
 log = structlog.get_logger()
 
@@ -41,16 +42,6 @@ MAX_NEEDED_SECONDS: Final = 30 * 86_400.0
 STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
 
-class FinishedJobs(Protocol):
-    """The cache of finished jobs."""
-
-    def finished(self) -> Sequence[FinishedJob]:
-        """Return all records."""
-
-    def remove(self, uid: str) -> None:
-        """Forget a job."""
-
-
 IsNeeded = Callable[[FinishedJob], bool]
 """Whether a job that has not started yet depends on a finished one."""
 
@@ -65,7 +56,7 @@ class RetentionController:
     def __init__(
         self,
         session: KubeSession,
-        finished_jobs: FinishedJobs,
+        finished_jobs: JobStore,
         *,
         queue_of: Callable[[str, str], QueueView],
         options: RetentionOptions,
@@ -76,7 +67,7 @@ class RetentionController:
         record_event: Callable[[KubernetesEvent], None],
         is_needed: IsNeeded,
         metrics: OperatorMetrics,
-        containment: Containment,
+        quarantine: Quarantine,
     ) -> None:
         self._session = session
         self._finished_jobs = finished_jobs
@@ -91,7 +82,7 @@ class RetentionController:
         self._record_event = record_event
         self._is_needed = is_needed
         self._metrics = metrics
-        self._containment = containment
+        self._quarantine = quarantine
 
     async def run_once(self, on_progress: Callable[[], None] = lambda: None) -> int:
         """Delete what is removable and return how many; `on_progress` is called in between.
@@ -137,7 +128,7 @@ class RetentionController:
 
     def _removable_in_queue(self, jobs: Sequence[FinishedJob]) -> Sequence[FinishedJob]:
         namespace, name = jobs[0].namespace, jobs[0].queue
-        with self._containment.guard(ObjectRef(ObjectKind.QUEUE, namespace, name), Activity.RETAIN):
+        with self._quarantine.guard(ObjectRef(ObjectKind.QUEUE, namespace, name), Activity.RETAIN):
             queue = self._queue_of(namespace, name)
             return removable_in_queue(jobs, queue, self._options, self._now().wall)
         return ()
@@ -176,7 +167,7 @@ class RetentionController:
     async def _delete_contained(self, job: FinishedJob, slots: asyncio.Semaphore) -> bool:
         ref = ObjectRef(ObjectKind.JOB, job.namespace, job.name, job.resource_version)
         try:
-            with self._containment.guard(ref, Activity.RETAIN):
+            with self._quarantine.guard(ref, Activity.RETAIN):
                 return await self._delete(job)
         finally:
             slots.release()

@@ -11,16 +11,17 @@ import structlog
 
 from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
 from asyncjob.kube import KubeSession
+from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.workers import (
     UnchangedSince,
     WorkerLeaseVersion,
-    read_worker_lease,
+    lease_version,
     stale_leases,
     track_unchanged,
 )
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path
-from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectKind, object_ref
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, Quarantine, object_ref
 
 log = structlog.get_logger()
 
@@ -38,7 +39,7 @@ class StaleWorkerCollector:
         clock: Callable[[], float],
         leads: Callable[[], bool],
         metrics: OperatorMetrics,
-        containment: Containment,
+        quarantine: Quarantine,
     ) -> None:
         self._session = session
         self._namespaces = namespaces
@@ -47,7 +48,7 @@ class StaleWorkerCollector:
         self._clock = clock
         self._leads = leads
         self._metrics = metrics
-        self._containment = containment
+        self._quarantine = quarantine
         self._unchanged_since: UnchangedSince = {}
 
     async def collect(self) -> int:
@@ -63,8 +64,8 @@ class StaleWorkerCollector:
         listed: list[WorkerLeaseVersion] = []
         for namespace in self._namespaces:
             async for obj in self._session.list(leases_path(namespace), WORKER_SELECTOR):
-                with self._containment.guard(object_ref(ObjectKind.LEASE, obj), Activity.RETAIN):
-                    listed.append(read_worker_lease(obj))
+                with self._quarantine.guard(object_ref(ObjectKind.LEASE, obj), Activity.RETAIN):
+                    listed.append(lease_version(read_worker_lease(obj)))
         return listed
 
     async def _delete_lease(self, lease: WorkerLeaseVersion) -> bool:

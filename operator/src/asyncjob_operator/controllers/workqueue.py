@@ -1,4 +1,4 @@
-"""The work queue of the control loops: fair lanes, deadlines, backoff per item, and workers.
+"""The work queue of the control loops: fair lanes, requeue times, backoff per item, and workers.
 
 The contract is client-go's: an item is queued once, is handled by one worker at a time, and an item
 whose handling failed comes back later each time.
@@ -10,10 +10,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from asyncjob_operator.core.heap import DeadlineHeap
-from asyncjob_operator.kube.clock import with_jitter
-from asyncjob_operator.telemetry.containment import Activity, Containment, ObjectRef
+from asyncjob.kube.pacing import backoff_delay, with_jitter
+from asyncjob_operator.core.heap import TimerHeap
 from asyncjob_operator.telemetry.loop_health import LoopHealth
+from asyncjob_operator.telemetry.quarantine import Activity, ObjectRef, Quarantine
 
 MAX_CONCURRENT_RECONCILES: Final = 32
 """Items of one pool that are reconciled at the same time.
@@ -115,9 +115,9 @@ class DelayingQueue:
     """When to evaluate each job again, in monotonic seconds; a blocked job's time is not moved."""
 
     def __init__(self) -> None:
-        self._heap = DeadlineHeap()
+        self._heap = TimerHeap()
         self._blocked: dict[str, float] = {}
-        self._backlog: OrderedDict[str, None] = OrderedDict()
+        self._added_in_bulk: OrderedDict[str, None] = OrderedDict()
         self._wakes_at = float("inf")
         self._woken = asyncio.Event()
 
@@ -126,13 +126,13 @@ class DelayingQueue:
 
     def add_all(self, uids: Iterable[str]) -> None:
         """Evaluate all of these soon, after what is due; a job added repeatedly is in it once."""
-        self._backlog.update(dict.fromkeys(uids))
-        if self._backlog:
+        self._added_in_bulk.update(dict.fromkeys(uids))
+        if self._added_in_bulk:
             self._woken.set()
 
     def advance(self, uid: str, at: float) -> None:
         """Evaluate the job at this time, if it is not due earlier."""
-        current = self._heap.deadline_of(uid)
+        current = self._heap.time_of(uid)
         if current is None or at < current:
             self.requeue_at(uid, at)
 
@@ -157,7 +157,7 @@ class DelayingQueue:
     def forget(self, uid: str) -> None:
         """Forget the job."""
         self._blocked.pop(uid, None)
-        self._backlog.pop(uid, None)
+        self._added_in_bulk.pop(uid, None)
         self._heap.set(uid, None)
 
     def pop_due(self, now: float, limit: int) -> list[str]:
@@ -165,20 +165,20 @@ class DelayingQueue:
         due = self._heap.pop_due(now, limit)
         for uid in due:
             self._blocked.pop(uid, None)
-        more = min(limit - len(due), len(self._backlog))
-        return due + [self._backlog.popitem(last=False)[0] for _ in range(more)]
+        more = min(limit - len(due), len(self._added_in_bulk))
+        return due + [self._added_in_bulk.popitem(last=False)[0] for _ in range(more)]
 
     def late_by(self, now: float) -> float | None:
         """Return for how many seconds the earliest deadline has been due, None if none is."""
-        next_at = self._heap.next_deadline()
+        next_at = self._heap.next_time()
         return None if next_at is None or next_at > now else now - next_at
 
     async def wait(self, now: float, longest: float) -> None:
         """Wait for the next deadline, at most `longest` seconds; a new, earlier one ends it."""
-        if self._backlog:
+        if self._added_in_bulk:
             await asyncio.sleep(0)
             return
-        next_at = self._heap.next_deadline()
+        next_at = self._heap.next_time()
         pause = longest if next_at is None else min(max(next_at - now, 0.0), longest)
         self._wakes_at = now + pause
         self._woken.clear()
@@ -205,7 +205,7 @@ class ItemBackoff:
         failures = self._failures[key] = self._failures.pop(key, 0) + 1
         if len(self._failures) > MAX_TRACKED_ITEMS:
             self.reset(next(iter(self._failures)))
-        return with_jitter(min(self.initial * 2 ** min(failures - 1, 30), self.cap))
+        return with_jitter(backoff_delay(failures, self.initial, self.cap))
 
     def failures(self, key: str) -> int:
         """Return how often in a row the key has failed."""
@@ -254,13 +254,13 @@ class ReconcilePool:
         queue: WorkQueue,
         reconciler: Reconciler,
         leadership: Leadership,
-        containment: Containment,
+        quarantine: Quarantine,
         on_done: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._queue = queue
         self._reconciler = reconciler
         self._leadership = leadership
-        self._containment = containment
+        self._quarantine = quarantine
         self._on_done = on_done
         self._free_slots = asyncio.Semaphore(MAX_CONCURRENT_RECONCILES)
         self._running: set[asyncio.Task[None]] = set()
@@ -298,7 +298,7 @@ class ReconcilePool:
     async def _reconcile(self, key: str) -> None:
         ref = self._reconciler.object_ref(key)
         try:
-            with self._containment.guard(ref, Activity.ACT) as guard:
+            with self._quarantine.guard(ref, Activity.ACT) as guard:
                 await self._reconciler.reconcile(key)
             if guard.pause is not None:
                 self._reconciler.requeue_after(key, guard.pause)

@@ -29,9 +29,9 @@ from asyncjob_operator.core.policies.gates import (
     withdraw_unserved,
 )
 from asyncjob_operator.core.policies.recovery import enforce_execution_timeout, recover
-from asyncjob_operator.core.snapshot import Policy, Snapshot
+from asyncjob_operator.core.snapshot import PolicyFunction, Snapshot
 
-POLICY_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
+POLICY_CHAINS: Final[dict[Phase, tuple[PolicyFunction, ...]]] = {
     Phase.QUEUED: (
         cancel_waiting,
         cascade_cancel,
@@ -71,7 +71,7 @@ POLICY_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
 }
 
 
-DELETION_CHAINS: Final[dict[Phase, tuple[Policy, ...]]] = {
+DELETION_CHAINS: Final[dict[Phase, tuple[PolicyFunction, ...]]] = {
     **dict.fromkeys(
         (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING),
         (cancel_deleted, cancel_waiting),

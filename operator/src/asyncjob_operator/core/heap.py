@@ -43,14 +43,14 @@ class KeyedHeap(Generic[R]):
         heapq.heapify(self._heap)
 
 
-class DeadlineHeap(KeyedHeap[float]):
+class TimerHeap(KeyedHeap[float]):
     """Keys by deadline, in monotonic seconds."""
 
-    def deadline_of(self, key: str) -> float | None:
+    def time_of(self, key: str) -> float | None:
         """Return the key's deadline, None if it has none."""
         return self._ranks.get(key)
 
-    def next_deadline(self) -> float | None:
+    def next_time(self) -> float | None:
         """Return the earliest deadline."""
         first = self.first()
         return first[0] if first else None

@@ -95,7 +95,7 @@ class Snapshot:
     """When a rerun that could not be created may be tried again, in monotonic seconds."""
 
 
-Policy: TypeAlias = Callable[[Snapshot, Now], PolicyResult]
+PolicyFunction: TypeAlias = Callable[[Snapshot, Now], PolicyResult]
 
 
 def observe(
@@ -104,7 +104,7 @@ def observe(
     queue: QueueView,
     now: Now,
     *,
-    live: bool,
+    just_changed: bool,
     dependency_missing: bool = False,
     type_known: bool = True,
 ) -> Observation:
@@ -115,13 +115,13 @@ def observe(
         job: The job as it is now.
         queue: Its queue.
         now: When it is seen.
-        live: It was seen as it changed, not found in a list as it may have been for long.
+        just_changed: It was seen as it changed, not found in a list as it may have been for long.
         dependency_missing: It waits for a job that does not exist.
         type_known: Its queue has no limits, or has workers that may know its type.
     """
     entry = _phase_entry(job)
     if previous is None or previous.phase_entry != entry:
-        observation = _new_observation(previous, entry, job, now, live=live)
+        observation = _new_observation(previous, entry, job, now, just_changed=just_changed)
     else:
         observation = _with_renewal(previous, job, now)
     cancel_at = _since(
@@ -161,26 +161,33 @@ def _phase_entry(job: JobView) -> PhaseEntry:
 
 
 def _new_observation(
-    previous: Observation | None, phase_entry: PhaseEntry, job: JobView, now: Now, *, live: bool
+    previous: Observation | None,
+    phase_entry: PhaseEntry,
+    job: JobView,
+    now: Now,
+    *,
+    just_changed: bool,
 ) -> Observation:
     renewals = job.lease.renewals if job.lease else 0
     retry_at = None
     if job.phase is Phase.RETRYING:
-        retry_at = now.monotonic + _remaining_backoff(job, now, live=live)
+        retry_at = now.monotonic + _remaining_backoff(job, now, just_changed=just_changed)
     return Observation(
         phase_entry,
         now.monotonic,
         renewals,
         now.monotonic,
         retry_at,
-        seen_from_start=live,
-        created_at=previous.created_at if previous else _created_at(job, now, live=live),
+        seen_from_start=just_changed,
+        created_at=previous.created_at
+        if previous
+        else _created_at(job, now, just_changed=just_changed),
     )
 
 
-def _created_at(job: JobView, now: Now, *, live: bool) -> float | None:
+def _created_at(job: JobView, now: Now, *, just_changed: bool) -> float | None:
     """Return when the job was created, if that is seen now; a redriven job is not new."""
-    is_new = live and not job.finished and not job.redrives
+    is_new = just_changed and not job.finished and not job.redrives
     return now.monotonic if is_new else None
 
 
@@ -191,10 +198,10 @@ def _with_renewal(previous: Observation, job: JobView, now: Now) -> Observation:
     return replace(previous, renewals=renewals, renewed_at=now.monotonic)
 
 
-def _remaining_backoff(job: JobView, now: Now, *, live: bool) -> float:
+def _remaining_backoff(job: JobView, now: Now, *, just_changed: bool) -> float:
     """Return the seconds still to wait; a restart of the operator must not restart a backoff."""
     delay = job.retry_delay_seconds or 0.0
-    if live or job.next_attempt_time is None:
+    if just_changed or job.next_attempt_time is None:
         return delay
     return min(delay, max(0.0, now.seconds_until(job.next_attempt_time)))
 

@@ -12,9 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.json_types import JsonObject, child, flag, integer, text, texts
-from asyncjob.names import QUEUE_LABEL, WORKER_LEASE_PREFIX
-from asyncjob.worker_lease import read_registration
+from asyncjob.names import WORKER_LEASE_PREFIX
+from asyncjob.worker_lease import WorkerLeaseView, pod_of_lease
 
 NEVER: Final = float("-inf")
 MAX_REMEMBERED: Final = 10_000
@@ -65,23 +64,16 @@ class UnservedType:
     listed_types: tuple[str, ...]
 
 
-def read_worker_record(lease: JsonObject) -> WorkerRecord:
-    """Read a worker's Lease."""
-    spec = child(lease, "spec")
-    registration = read_registration(lease)
+def worker_record(lease: WorkerLeaseView) -> WorkerRecord:
+    """Return what counts of a worker's Lease for its queue."""
     return WorkerRecord(
-        worker=text(spec, "holderIdentity"),
-        renew_time=text(spec, "renewTime"),
-        duration=integer(spec, "leaseDurationSeconds"),
-        types=frozenset(texts(registration, "types")) if "types" in registration else None,
-        draining=flag(registration, "draining"),
-        slots=min(max(integer(registration, "slots"), 0), MAX_SLOTS),
+        worker=lease.holder,
+        renew_time=lease.renew_time,
+        duration=lease.duration_seconds or 0,
+        types=None if lease.types is None else frozenset(lease.types),
+        draining=lease.draining,
+        slots=min(max(lease.slots, 0), MAX_SLOTS),
     )
-
-
-def queue_of_lease(lease: JsonObject) -> str:
-    """Return the queue that the worker of a Lease serves, empty if unknown."""
-    return text(child(child(lease, "metadata"), "labels"), QUEUE_LABEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,22 +227,21 @@ class WorkerLeaseVersion:
     @property
     def pod(self) -> tuple[str, str]:
         """Return namespace and name of the worker's pod."""
-        return self.namespace, self.name.removeprefix(WORKER_LEASE_PREFIX)
+        return self.namespace, pod_of_lease(self.name)
 
 
 UnchangedSince = Mapping[WorkerLeaseVersion, float]
 """Leases in their current version, and since when they have had it, in monotonic seconds."""
 
 
-def read_worker_lease(obj: JsonObject) -> WorkerLeaseVersion:
-    """Read a coordination Lease."""
-    meta = child(obj, "metadata")
+def lease_version(lease: WorkerLeaseView) -> WorkerLeaseVersion:
+    """Return what identifies this version of a Lease."""
     return WorkerLeaseVersion(
-        namespace=text(meta, "namespace"),
-        name=text(meta, "name"),
-        uid=text(meta, "uid"),
-        version=text(meta, "resourceVersion"),
-        duration=integer(child(obj, "spec"), "leaseDurationSeconds"),
+        namespace=lease.namespace,
+        name=lease.name,
+        uid=lease.uid,
+        version=lease.resource_version,
+        duration=lease.duration_seconds or 0,
     )
 
 

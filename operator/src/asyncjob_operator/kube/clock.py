@@ -21,7 +21,7 @@ def monotonic() -> float:
 
 
 MAX_SKEW_SECONDS: Final = 5.0
-"""An answer tells whole seconds and takes a while; within so many, the two clocks agree."""
+"""Seconds within which two clocks count as equal: answers have whole seconds and take a while."""
 
 
 class Clock:
@@ -69,8 +69,3 @@ def micro_time() -> str:
 def random_fraction() -> float:
     """Return a number uniform in [0, 1)."""
     return random.random()
-
-
-def with_jitter(seconds: float) -> float:
-    """Return the pause shortened by chance by up to half, so that replicas do not march in step."""
-    return seconds * random.uniform(0.5, 1.0)

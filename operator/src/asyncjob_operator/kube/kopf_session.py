@@ -3,8 +3,8 @@
 Some answers of the API server would end kopf, and so the process: a refused token, a type that is
 not served just now, an error within a watch, and JSON that is nested deeper than Python's parser
 can go, which any tenant may write. They are dealt with here, where each request and answer passes:
-requests are signed anew and repeated, and what is nested too deeply is left out before kopf reads
-it. Pages of lists are bounded in bytes, where kopf bounds them by number alone.
+requests are signed each time and repeated, and what is nested too deeply is left out before kopf
+reads it. Pages of lists are bounded in bytes, where kopf bounds them by number alone.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ RETRY_SECONDS: Final = (1.0, 2.0, 5.0)
 
 CONNECT_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 1.0
-"""After so long without an event kopf ends its task for an object; its default is 5."""
+"""Seconds without an event after which kopf ends its task for an object; its default is 5."""
 
 MAX_LOGGED: Final = 300
 """Bytes of an error that are logged."""
@@ -56,13 +56,13 @@ class WatchedCollection:
 
 
 class WatchListener(Protocol):
-    """Told how kopf's watches fare, which kopf itself does not tell."""
+    """Learns of the progress and the lists of kopf's watches, which kopf itself does not report."""
 
     def on_watch_progress(self, watched: WatchedCollection) -> None:
-        """Take that a watch has shown something, were it a bookmark, or that it was listed."""
+        """Record that a watch has received something, a bookmark included, or a list."""
 
     def on_relist(self, watched: WatchedCollection) -> None:
-        """Take that kopf lists a collection once more: what was deleted meanwhile it tells not."""
+        """React to a new list by kopf, which does not report what was deleted before it."""
 
 
 class KopfSession:
@@ -135,7 +135,7 @@ class KopfSession:
     ) -> aiohttp.ClientResponse:
         response = await self._send_until_accepted(request, handler, watched)
         if response.status == HTTPStatus.OK:
-            tell = partial(self._told.on_watch_progress, watched)
+            tell = partial(self._required_listener.on_watch_progress, watched)
             tell()
             self._open[watched] = response
             body = _ReadableLines(response.content, response.url.path, tell)
@@ -148,7 +148,7 @@ class KopfSession:
         handler: aiohttp.ClientHandlerType,
         watched: WatchedCollection,
     ) -> aiohttp.ClientResponse:
-        """Ask for a page of so many objects that the answer is not too large."""
+        """Limit the page that is asked for, so that the answer is not too large."""
         is_first_page = "continue" not in request.url.query
         listed_before = watched in self._pagers
         if is_first_page:
@@ -158,7 +158,7 @@ class KopfSession:
             request.url = request.url.update_query(limit=pager.params["limit"])
             response = await self._send_until_accepted(request, handler, watched)
             if response.status == HTTPStatus.GONE:
-                response.close()  # kopf would end; by this it begins the list anew
+                response.close()  # kopf would end; this makes it start the list again
                 raise aiohttp.ClientPayloadError("the list has expired")
             if response.status != HTTPStatus.OK:
                 return response
@@ -169,9 +169,11 @@ class KopfSession:
         page = readable_page(body)
         pager.record_page(page, len(items(page, "items")), len(body))
         cast("_KopfResponse", response).page = page
-        self._told.on_watch_progress(watched)
+        self._required_listener.on_watch_progress(watched)
         if is_first_page and listed_before:
-            self._told.on_relist(watched)  # not sooner: the first page sets the list's moment
+            self._required_listener.on_relist(
+                watched
+            )  # not sooner: the first page sets the list's moment
         return response
 
     async def _send_until_accepted(
@@ -201,9 +203,9 @@ class KopfSession:
         return await handler(request)
 
     @property
-    def _told(self) -> WatchListener:
+    def _required_listener(self) -> WatchListener:
         if self._listener is None:
-            raise RuntimeError("nobody is told of the watches")
+            raise RuntimeError("no listener is set for the watches")
         return self._listener
 
     async def _report(

@@ -15,7 +15,7 @@ from asyncjob.json_types import JsonObject, as_object, child, items
 
 MAX_PASSED_BYTES: Final = 16 * 1024
 MAX_PASSED_BRACKETS: Final = 200
-"""A line within these bounds is passed as it is; with so many brackets it has no more levels."""
+"""A line within these bounds is passed as it is: its brackets are too few for too many levels."""
 
 _NOT_SHOWN: Final = {
     "metadata": ("managedFields",),
@@ -34,7 +34,7 @@ def readable_page(body: bytes) -> JsonObject:
 
 
 LIST_ANEW: Final = b'{"type":"ERROR","object":{"kind":"Status","code":410}}'
-"""After this error kopf lists anew, and goes on from there. After any other it would end."""
+"""After this error kopf lists again, and goes on from there. After any other it would end."""
 
 
 def is_error(line: bytes) -> bool:

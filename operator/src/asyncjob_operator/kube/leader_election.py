@@ -82,7 +82,7 @@ class LeaderElector:
         message = str(error) or type(error).__name__
         if not self._log_throttle.allow(message):
             return
-        log.warning("election turn failed", error=message)
+        log.warning("election attempt failed", error=message)
         if isinstance(error, ForbiddenError):
             for line in await self._missing_permissions():
                 log.error(line)
@@ -170,7 +170,7 @@ class AlwaysLeader:
         """Return at once."""
 
     async def run(self, check_fitness: Callable[[], str]) -> None:
-        """Ask on, though nobody could take over: whoever asks is counted among what goes on."""
+        """Go on asking, though nobody could take over: asking counts as progress."""
         while True:
             check_fitness()
             await asyncio.sleep(RETRY_INTERVAL)

@@ -1,1 +1,1 @@
-"""Metrics, logs and health of the operator, and the containment of errors."""
+"""Metrics, logs and health of the operator, and the quarantine of errors."""

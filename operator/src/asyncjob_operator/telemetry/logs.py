@@ -1,31 +1,23 @@
-"""Logs: structlog over the standard library, as text for people or JSON for machines.
+"""What keeps the operator's logs readable.
 
-What keeps logs readable is here as well: lines about a job name it, repeated messages are
-throttled, and recovered jobs are summed up in one line.
+Lines about a job name it, libraries are kept quiet, repeated messages are throttled, and recovered
+jobs are summed up in one line.
 """
 
 import logging
-import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from enum import StrEnum
 from typing import Final
 
 import structlog
 
 from asyncjob.json_types import JsonObject, child, opt_text
 from asyncjob.lifecycle.job_view import JobView
+from asyncjob.logs import LogFormat, configure_logging
 from asyncjob.tracing.context import trace_id_of
 
 log = structlog.get_logger()
-
-
-class LogFormat(StrEnum):
-    """The format of log lines."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 _LIBRARY_LEVELS = {
@@ -38,46 +30,10 @@ _LIBRARY_LEVELS = {
 THROTTLE_SECONDS: Final = 60.0
 
 
-def configure_logs(log_format: LogFormat, level: str) -> None:
-    """Set up logging of the whole process, libraries included."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.processors.format_exc_info,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _renderer(log_format),
-            ],
-        )
-    )
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level)
-    for name, floor in _LIBRARY_LEVELS.items():
-        logging.getLogger(name).setLevel(max(floor, root.level))
-
-
-def _renderer(log_format: LogFormat) -> structlog.typing.Processor:
-    if log_format is LogFormat.JSON:
-        return structlog.processors.JSONRenderer()
-    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+def configure_operator_logs(log_format: LogFormat, level: str) -> None:
+    """Set up logging of the whole process, libraries included; `level` is a level's name."""
+    lowest = logging.getLevelNamesMapping()[level.upper()]
+    configure_logging(log_format, lowest, library_levels=_LIBRARY_LEVELS)
 
 
 def job_log_context(job: JobView, obj: JsonObject) -> AbstractContextManager[None]:

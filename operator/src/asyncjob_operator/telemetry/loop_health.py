@@ -70,7 +70,7 @@ class HealthMonitor:
     def stalled(self) -> str:
         """Return a message about the first loop that makes no attempts any more, else empty."""
         return _first(
-            f"no turn of the loop {loop.name!r} for {loop.seconds_since_attempt():.0f} s"
+            f"the loop {loop.name!r} has made no attempt for {loop.seconds_since_attempt():.0f} s"
             for loop in self._loops.values()
             if loop.seconds_since_attempt() > loop.limit
         )

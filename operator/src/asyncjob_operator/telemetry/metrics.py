@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
 from asyncjob.metrics.prometheus import counter, gauge, histogram
-from asyncjob_operator.telemetry.containment import ObjectKind
+from asyncjob_operator.telemetry.quarantine import ObjectKind
 
 K = TypeVar("K")
 
@@ -43,7 +43,7 @@ class OperatorMetrics:
         self.jobs_recovered = counter(operator.RECOVERED, registry)
         self.recovery_seconds = histogram(operator.RECOVERY_SECONDS, registry)
         self.recovery_failed = counter(operator.RECOVERY_FAILED, registry)
-        self.objects_set_aside = counter(operator.SET_ASIDE, registry)
+        self.objects_quarantined = counter(operator.QUARANTINED, registry)
         self.resync_repairs = counter(operator.RESYNC_REPAIRS, registry)
         self.workers_removed = counter(operator.WORKERS_REMOVED, registry)
         self.cron_runs = counter(operator.CRON_RUNS, registry)
@@ -53,9 +53,9 @@ class OperatorMetrics:
         self.request_seconds = histogram(operator.API_REQUEST_SECONDS, registry)
         _start_at_zero(self.jobs_recovered, RECOVERY_REASONS)
         _start_at_zero(self.resync_repairs, REPAIR_KINDS)
-        _start_at_zero(self.objects_set_aside, ObjectKind)
-        self._deadlines = gauge(operator.PENDING_DEADLINES, registry)
-        self._objects_aside = gauge(operator.OBJECTS_ASIDE, registry)
+        _start_at_zero(self.objects_quarantined, ObjectKind)
+        self._requeues = gauge(operator.PENDING_REQUEUES, registry)
+        self._quarantined_objects = gauge(operator.OBJECTS_QUARANTINED, registry)
         self._known_jobs = gauge(operator.KNOWN_JOBS, registry)
         self._over_limit = gauge(operator.RETENTION_OVER_LIMIT, registry)
         self._namespaces_over_limit = 0
@@ -73,20 +73,20 @@ class OperatorMetrics:
         self,
         leads: Callable[[], bool],
         jobs_by_phase: Callable[[], Mapping[Phase, int]],
-        deadlines: Callable[[], int],
-        set_aside_by_kind: Callable[[], Mapping[str, int]],
+        requeues: Callable[[], int],
+        quarantined_by_kind: Callable[[], Mapping[str, int]],
     ) -> None:
         """Export what these return at each scrape."""
         self.leading.set_function(leads)
-        self._deadlines.set_function(deadlines)
+        self._requeues.set_function(requeues)
         self._over_limit.set_function(lambda: self._namespaces_over_limit if leads() else 0)
         for phase in Phase:
             self._known_jobs.labels(phase.value).set_function(
                 partial(_count_of, phase, jobs_by_phase)
             )
         for kind in ObjectKind:
-            self._objects_aside.labels(kind.value).set_function(
-                partial(_count_of, kind.value, set_aside_by_kind)
+            self._quarantined_objects.labels(kind.value).set_function(
+                partial(_count_of, kind.value, quarantined_by_kind)
             )
 
 

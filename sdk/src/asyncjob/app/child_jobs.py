@@ -96,7 +96,7 @@ class SyncOrAsyncFuture(Generic[T]):
         return asyncio.wrap_future(self._future).__await__()
 
     def result(self, timeout: float | None = None) -> T:
-        """Wait for the value in a sync handler, for so many seconds.
+        """Wait for the value in a sync handler, for `timeout` seconds at most.
 
         Raises what went wrong, TimeoutError after `timeout`, and AttemptOverError if the handler is
         told to stop meanwhile.
@@ -155,7 +155,7 @@ class ChildJobs(Protocol):
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
-        """Look until the job has finished; TimeoutError after so many seconds."""
+        """Wait until the job has finished; TimeoutError after `timeout` seconds."""
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
         """Look at all children of the job, those of earlier attempts included."""
@@ -169,17 +169,17 @@ class NoChildJobs:
 
     def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Refuse."""
-        raise SubmitError(f"whoever runs this handler submits no jobs: {manifest.name}")
+        raise SubmitError(f"child jobs are not available in this runner: {manifest.name}")
 
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
         """Refuse."""
-        raise SubmitError(f"whoever runs this handler looks at no jobs: {child.name}, {timeout}")
+        raise SubmitError(f"child jobs are not available in this runner: {child.name}, {timeout}")
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
         """Refuse."""
-        raise SubmitError("whoever runs this handler looks at no jobs")
+        raise SubmitError("child jobs are not available in this runner")
 
     def stop(self) -> None:
         """Do nothing."""

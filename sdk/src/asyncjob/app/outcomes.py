@@ -60,7 +60,7 @@ def result_refused(job: JobView, message: str, *, now: str) -> PhaseChange:
         final=True,
         reason=Reason.RESULT_REFUSED,
     )
-    return phase_change.fail(job, failure, now=now, draw=0.0)
+    return phase_change.fail(job, failure, now=now, jitter_sample=0.0)
 
 
 def refused_by_api_server(
@@ -86,7 +86,7 @@ def unreadable_payload(job: JobView, error: Exception, *, now: str) -> PhaseChan
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )
-    return phase_change.fail(job, failure, now=now, draw=0.0)
+    return phase_change.fail(job, failure, now=now, jitter_sample=0.0)
 
 
 def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> PhaseChange:
@@ -98,30 +98,39 @@ def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> PhaseC
         final=True,
         reason=Reason.INVALID_PAYLOAD,
     )
-    return phase_change.fail(job, failure, now=now, draw=0.0)
+    return phase_change.fail(job, failure, now=now, jitter_sample=0.0)
 
 
 def failed(
-    job: JobView, error: BaseException, categories: CategoryMapping, *, now: str, draw: float
+    job: JobView,
+    error: BaseException,
+    categories: CategoryMapping,
+    *,
+    now: str,
+    jitter_sample: float,
 ) -> PhaseChange:
     """Return what becomes of a job whose handler raised, here or in a process of its own."""
     if isinstance(error, HandlerCrashedError):
-        return crashed(job, describe_error(error), now=now, draw=draw)
+        return crashed(job, describe_error(error), now=now, jitter_sample=jitter_sample)
     report = (
         error.report if isinstance(error, ReportedError) else to_error_report(error, categories)
     )
     if report.kind is ErrorKind.REFUSED:
         return result_refused(job, report.message, now=now)
-    return phase_change.fail(job, _to_failure(job, report, draw), now=now, draw=draw)
+    return phase_change.fail(
+        job, _to_failure(job, report, jitter_sample), now=now, jitter_sample=jitter_sample
+    )
 
 
-def crashed(job: JobView, message: str, *, now: str, draw: float) -> PhaseChange:
+def crashed(job: JobView, message: str, *, now: str, jitter_sample: float) -> PhaseChange:
     """Return what becomes of a job whose handler's own process died."""
-    return phase_change.crash(job, Reason.HANDLER_CRASHED, message, now=now, draw=draw)
+    return phase_change.crash(
+        job, Reason.HANDLER_CRASHED, message, now=now, jitter_sample=jitter_sample
+    )
 
 
 def stopped(
-    job: JobView, why: Stop, *, refusal: str = "", detail: str = "", now: str, draw: float
+    job: JobView, why: Stop, *, refusal: str = "", detail: str = "", now: str, jitter_sample: float
 ) -> PhaseChange | None:
     """Return what becomes of a job whose attempt was stopped; None: it is no longer ours.
 
@@ -133,10 +142,14 @@ def stopped(
         case Stop.CANCELLED:
             return phase_change.cancel_running_job(job, "cancelled while running", now=now)
         case Stop.TIMED_OUT:
-            return phase_change.fail(job, _timeout_failure(job, detail), now=now, draw=draw)
+            return phase_change.fail(
+                job, _timeout_failure(job, detail), now=now, jitter_sample=jitter_sample
+            )
         case Stop.DRAINING:
             message = "the worker is shutting down"
-            return phase_change.release(job, Reason.RELEASED, message, now=now, draw=draw)
+            return phase_change.release(
+                job, Reason.RELEASED, message, now=now, jitter_sample=jitter_sample
+            )
         case Stop.FENCED:
             return None
 
@@ -151,11 +164,11 @@ def _timeout_failure(job: JobView, detail: str) -> Failure:
     )
 
 
-def _to_failure(job: JobView, report: ErrorReport, draw: float) -> Failure:
+def _to_failure(job: JobView, report: ErrorReport, jitter_sample: float) -> Failure:
     after, reason = None, None
     if report.kind is ErrorKind.RETRY:
         # Retried whatever the policy says about its category: so the delay is always given.
-        backoff = retry_delay(job.effective or BUILT_IN_POLICY, job.retries, draw)
+        backoff = retry_delay(job.effective or BUILT_IN_POLICY, job.retries, jitter_sample)
         after = backoff if report.retry_after is None else report.retry_after
         reason = Reason.RETRY_REQUESTED
     elif report.kind is ErrorKind.PAYLOAD:

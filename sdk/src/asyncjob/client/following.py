@@ -169,7 +169,7 @@ class JobStream(Protocol):
 
 
 async def watch_jobs(connection: Connection, stream: JobStream) -> AsyncGenerator[JobSummary]:
-    """Yield jobs as a stream tells of them, for ever; it is opened anew whenever it ends.
+    """Yield jobs as a stream reports them, without end; it is opened again whenever it ends.
 
     The first try has to succeed; what happens between two streams may go untold.
     """

@@ -27,7 +27,7 @@ class ResourceEventHandler(Protocol):
     """Takes what is seen of a small collection."""
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the whole collection anew."""
+        """Replace the whole collection."""
 
     def apply(self, event: WatchEvent) -> None:
         """Take one change: ADDED, MODIFIED or DELETED."""
@@ -36,15 +36,15 @@ class ResourceEventHandler(Protocol):
 class IncrementalEventHandler(ABC):
     """Takes a list object by object, so that no more than a page of it is ever held at once.
 
-    Other tasks have their turn in between. A list that breaks off is begun anew, without its end.
+    Other tasks run in between. A list that breaks off is started again, without its end.
     """
 
     @abstractmethod
     def list_begins(self) -> None:
-        """Take that the collection is about to be listed anew."""
+        """React to a list of the collection that is about to begin."""
 
     def page_begins(self) -> None:  # noqa: B027  # few need to know
-        """Take that the next page has come, whose objects follow."""
+        """React to the next page, whose objects follow."""
 
     @abstractmethod
     def list_object(self, obj: JsonObject) -> None:
@@ -52,7 +52,7 @@ class IncrementalEventHandler(ABC):
 
     @abstractmethod
     def list_ends(self, version: str, /) -> None:
-        """Take that the list, which is of this version, is complete."""
+        """React to the end of the list, which has this version."""
 
     @abstractmethod
     def apply(self, event: WatchEvent) -> None:
@@ -63,7 +63,7 @@ class WatchHealthCallback(Protocol):
     """Told whether a watch goes on."""
 
     def __call__(self, *, went_well: bool) -> None:
-        """Take that something came, were it a bookmark; or that a list or watch has failed."""
+        """Record that something came, a bookmark included, or that a list or watch has failed."""
 
 
 def ignore_watch_health(*, went_well: bool) -> None:
@@ -91,14 +91,14 @@ async def run_informer(
     receiver = (
         handler if isinstance(handler, IncrementalEventHandler) else _CollectingHandler(handler)
     )
-    sight = _Reflector(
+    reflector = _Reflector(
         session, path, receiver, params or {}, _Callbacks(on_watch, on_list, transform, on_health)
     )
-    pace = event_loop_pacer()
+    pacer = event_loop_pacer()
     while True:
-        pace.start_round()
-        error = await sight.list_and_watch()
-        pause = pace.next_delay(failed=error is not None)
+        pacer.start_round()
+        error = await reflector.list_and_watch()
+        pause = pacer.next_delay(failed=error is not None)
         if error is not None:
             _LOG.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
         await asyncio.sleep(pause)

@@ -11,23 +11,36 @@ from asyncio import get_running_loop, sleep
 from collections.abc import Callable
 from typing import Final
 
+_MAX_DOUBLINGS: Final = 30
+"""Far beyond any cap, and far from what a float cannot hold."""
+
+
+def backoff_delay(failures: int, initial: float, cap: float) -> float:
+    """Return the pause after `failures` in a row: `initial` seconds, doubled up to `cap`."""
+    return min(initial * 2.0 ** min(max(failures - 1, 0), _MAX_DOUBLINGS), cap)
+
+
+def with_jitter(seconds: float) -> float:
+    """Return the pause cut by chance by up to half, so that processes do not retry in step."""
+    return seconds * random.uniform(0.5, 1.0)
+
 
 class ExponentialBackoff:
-    """Pauses from `initial` doubling up to `cap` seconds, each cut by chance by up to half."""
+    """Counts failures in a row: pauses from `initial` doubling up to `cap` seconds, with jitter."""
 
     def __init__(self, initial: float = 1.0, cap: float = 60.0) -> None:
         self._initial = initial
         self._cap = cap
-        self._delay = initial
+        self._failures = 0
 
     def next_delay(self) -> float:
-        """Return how long to wait now, in seconds."""
-        pause, self._delay = self._delay, min(self._delay * 2, self._cap)
-        return pause * random.uniform(0.5, 1.0)
+        """Count a failure and return how long to wait now, in seconds."""
+        self._failures += 1
+        return with_jitter(backoff_delay(self._failures, self._initial, self._cap))
 
     def reset(self) -> None:
-        """Begin anew: something succeeded."""
-        self._delay = self._initial
+        """Start from `initial` again: something succeeded."""
+        self._failures = 0
 
 
 HEALTHY_ROUND_SECONDS: Final = 5.0
@@ -61,7 +74,7 @@ def event_loop_pacer() -> RoundPacer:
 
 
 TIME_SLICE_SECONDS: Final = 0.02
-"""For so long the loop may be held. Steps differ too much in cost to count them instead."""
+"""Seconds for which the loop may be held. Steps differ too much in cost to count them instead."""
 
 
 class TimeSlice:

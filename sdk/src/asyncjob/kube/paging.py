@@ -67,7 +67,7 @@ class ListPager:
         return MAX_PAGE_BYTES if self._limit > 1 else None
 
     def record_page(self, page: JsonObject, count: int, size: int) -> None:
-        """Note a page of so many objects and bytes that has come."""
+        """Record the size of a page that has come."""
         self._late_pages = 0
         self._continue_token = text(child(page, "metadata"), "continue")
         if count:

@@ -1,7 +1,4 @@
-"""The claim.
-
-The conditional write by which a worker takes a queued job, and the renewals of its lease.
-"""
+"""The claim: the conditional write by which a worker takes a queued job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,12 +65,4 @@ def _new_lease(holder: LeaseHolder, seconds: int, now: str) -> Mapping[str, Json
         "renewTime": now,
         "renewals": 0,
         "durationSeconds": seconds,
-    }
-
-
-def renewal_fields(lease: JsonObject, renewals: int, now: str) -> StatusFields:
-    """Return the status fields of a heartbeat; `lease` is the one of the claim."""
-    return {
-        "lease": {**lease, "renewals": renewals, "renewTime": now},
-        "lastUpdateTime": now,
     }

@@ -70,7 +70,7 @@ RERUN_FIELDS: Final = (
     "concurrencyKey",
     "ttlSecondsAfterFinished",
 )
-"""What a rerun shares with its original. Not: keys, deadlines, dependencies, trace and wishes."""
+"""What a rerun takes from its original: no keys, deadlines, dependencies, trace, controls."""
 
 
 def rerun_spec(spec: JsonObject, *, name: str, uid: str) -> JsonObject:

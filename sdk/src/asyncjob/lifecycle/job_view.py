@@ -123,12 +123,12 @@ class JobView:
     @property
     def cascades_cancel(self) -> bool:
         """Return whether what hangs on the job is cancelled with it."""
-        wishes = self.control
-        return wishes.cancel and wishes.cancel_cascade and self.phase is not Phase.SUCCEEDED
+        control = self.control
+        return control.cancel and control.cancel_cascade and self.phase is not Phase.SUCCEEDED
 
     @property
     def gated(self) -> bool:
-        """Return whether the API server demands `status.admitted` before a claim."""
+        """Return whether a claim requires `status.admitted`, by the rule `gate.admitted`."""
         gates = self.gates
         return bool(
             gates.not_before
@@ -212,14 +212,14 @@ _GATE_FIELDS = ("notBefore", "notAfter", "dependsOn", "deduplicationId", "concur
 
 
 def _read_control_fields(spec: JsonObject) -> ControlFields:
-    wishes = ControlFields(
+    control = ControlFields(
         cancel=flag(spec, "cancel"),
         suspend=flag(spec, "suspend"),
         redrive=integer(spec, "redrive"),
         rerun=integer(spec, "rerun"),
         cancel_cascade=flag(spec, "cancelCascade"),
     )
-    return _NO_CONTROL_FIELDS if wishes == _NO_CONTROL_FIELDS else wishes
+    return _NO_CONTROL_FIELDS if control == _NO_CONTROL_FIELDS else control
 
 
 def _read_gates(spec: JsonObject) -> Gates:

@@ -4,8 +4,8 @@
 and `status_json_patch` turn a `PhaseChange` into what is sent. The history is extended only then,
 from the status that is current, because whoever decides does not carry the history around. Then
 follow the changes themselves: those out of Running, which worker and operator compute alike
-(`succeed`, `fail`, `crash`, `release`, `cancel_running`), and those of a job that no worker holds,
-which only the operator makes (`promote` to `redrive`).
+(`succeed`, `fail`, `crash`, `release`, `cancel_running_job`), and those of a job that no worker
+holds, which only the operator makes (`promote` to `redrive`).
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,13 @@ from asyncjob.lifecycle.timestamps import add_seconds, seconds_between
 MAX_HISTORY_ENTRIES = 20
 MAX_MESSAGE_LENGTH = 1024
 MAX_HISTORY_MESSAGE_LENGTH = 256
+MAX_ERROR_TYPE_LENGTH = 256
+MAX_ERROR_MESSAGE_LENGTH = 4096
+MAX_IMMEDIATE_RELEASES = 3
+"""Releases that requeue at once; later ones wait for a backoff."""
+
+MAX_RELEASES = 100
+"""Releases beyond this count as crashes."""
 
 StatusFields = dict[str, Json]
 """Top-level fields of `status` → new value; None removes the field."""
@@ -146,16 +153,6 @@ def status_json_patch(fields: StatusFields, status: JsonObject) -> list[JsonObje
     return operations
 
 
-MAX_IMMEDIATE_RELEASES = 3
-"""Releases that requeue at once; later ones wait for a backoff."""
-
-MAX_RELEASES = 100
-"""Releases beyond this count as crashes."""
-
-MAX_ERROR_TYPE_LENGTH = 256
-MAX_ERROR_MESSAGE_LENGTH = 4096
-
-
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What went wrong in an attempt.
@@ -188,8 +185,11 @@ def succeed(job: JobView, *, now: str, result: Json = None, result_ref: Json = N
     )
 
 
-def fail(job: JobView, failure: Failure, *, now: str, draw: float) -> PhaseChange:
-    """Return Running → Retrying or DeadLetter for a failed attempt; `draw` decides the jitter."""
+def fail(job: JobView, failure: Failure, *, now: str, jitter_sample: float) -> PhaseChange:
+    """Return Running → Retrying or DeadLetter for a failed attempt.
+
+    `jitter_sample` decides the jitter of the delay, see `retry_delay`.
+    """
     policy = _effective_policy(job)
     asked = failure.retry_after is not None
     if failure.final or not (asked or is_retryable_category(policy, failure.category)):
@@ -199,7 +199,7 @@ def fail(job: JobView, failure: Failure, *, now: str, draw: float) -> PhaseChang
     if job.retries >= policy.max_retries:
         message = f"failed after {job.retries} of {policy.max_retries} retries: {failure.message}"
         return _to_dead_letter(job, failure, Reason.RETRIES_EXHAUSTED, message, now)
-    wait = retry_delay(policy, job.retries, draw)
+    wait = retry_delay(policy, job.retries, jitter_sample)
     if failure.retry_after is not None:
         wait = requested_delay(failure.retry_after)
     reason = failure.reason or Reason.HANDLER_FAILED
@@ -208,7 +208,9 @@ def fail(job: JobView, failure: Failure, *, now: str, draw: float) -> PhaseChang
     return _with_fields(retrying, retries=job.retries + 1, error=failure.to_json())
 
 
-def crash(job: JobView, reason: Reason, message: str, *, now: str, draw: float) -> PhaseChange:
+def crash(
+    job: JobView, reason: Reason, message: str, *, now: str, jitter_sample: float
+) -> PhaseChange:
     """Return Running → Retrying or DeadLetter for an attempt whose worker or process died.
 
     It spends the crash budget and never a retry.
@@ -220,17 +222,26 @@ def crash(job: JobView, reason: Reason, message: str, *, now: str, draw: float) 
         dead = _to_dead_letter(job, failure, Reason.CRASH_BUDGET_EXHAUSTED, text, now)
         return _with_fields(dead, crashes=job.crashes + 1)
     text = f"crash {job.crashes + 1} of {policy.max_crashes} allowed: {message}"
-    retrying = _to_retrying(job, reason, text, retry_delay(policy, job.crashes, draw), now)
+    retrying = _to_retrying(job, reason, text, retry_delay(policy, job.crashes, jitter_sample), now)
     return _with_fields(retrying, crashes=job.crashes + 1, error=failure.to_json())
 
 
-def release(job: JobView, reason: Reason, message: str, *, now: str, draw: float) -> PhaseChange:
-    """Return Running → Queued for an attempt given back; beyond the third it waits first."""
+def release(
+    job: JobView, reason: Reason, message: str, *, now: str, jitter_sample: float
+) -> PhaseChange:
+    """Return Running → Queued for an attempt given back.
+
+    Retrying, with a backoff, from the fourth release on; a crash beyond `MAX_RELEASES`.
+    """
     released = job.releases + 1
     if released > MAX_RELEASES:
-        return _with_fields(crash(job, reason, message, now=now, draw=draw), releases=released)
+        return _with_fields(
+            crash(job, reason, message, now=now, jitter_sample=jitter_sample), releases=released
+        )
     if released > MAX_IMMEDIATE_RELEASES:
-        wait = retry_delay(_effective_policy(job), released - MAX_IMMEDIATE_RELEASES - 1, draw)
+        wait = retry_delay(
+            _effective_policy(job), released - MAX_IMMEDIATE_RELEASES - 1, jitter_sample
+        )
         return _with_fields(_to_retrying(job, reason, message, wait, now), releases=released)
     queued = change_phase(job, Phase.QUEUED, now=now, reason=reason, message=message)
     return _with_fields(queued, releases=released)
@@ -311,7 +322,7 @@ def cancel_waiting_job(job: JobView, reason: Reason, message: str, *, now: str) 
 
 
 def redrive(job: JobView, *, now: str) -> PhaseChange:
-    """Return DeadLetter → Queued with fresh budgets, and the wish acknowledged."""
+    """Return DeadLetter → Queued with fresh budgets, and the request acknowledged."""
     message = f"redrive {job.control.redrive}"
     queued = change_phase(job, Phase.QUEUED, now=now, reason=Reason.REDRIVEN, message=message)
     return _with_fields(

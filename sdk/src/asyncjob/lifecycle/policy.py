@@ -163,12 +163,12 @@ def base_retry_delay(policy: EffectivePolicy, retry: int) -> float:
     return min(policy.initial_delay_seconds * float(1 << doublings), policy.max_delay_seconds)
 
 
-def retry_delay(policy: EffectivePolicy, retry: int, draw: float) -> float:
-    """Return the delay in seconds; `draw` is uniform in [0, 1) and decides the jitter.
+def retry_delay(policy: EffectivePolicy, retry: int, jitter_sample: float) -> float:
+    """Return the delay in seconds; `jitter_sample` is uniform in [0, 1) and decides the jitter.
 
     Jitter does not carry it beyond what a job's status may say.
     """
-    factor = 1.0 - policy.jitter + 2.0 * policy.jitter * draw
+    factor = 1.0 - policy.jitter + 2.0 * policy.jitter * jitter_sample
     return round(min(base_retry_delay(policy, retry) * factor, MAX_DURATION_SECONDS), 3)
 
 

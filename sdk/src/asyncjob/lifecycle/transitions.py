@@ -12,14 +12,14 @@ from asyncjob.lifecycle.phases import Phase, Reason
 
 
 class Actor(StrEnum):
-    """Who takes an edge."""
+    """Who takes an transition."""
 
     WORKER = "worker"
     OPERATOR = "operator"
 
 
 class StatusCounter(StrEnum):
-    """Counters in `status`; each grows by at most one, on the edges that name it."""
+    """Counters in `status`; each grows by at most one, on the transitions that name it."""
 
     ATTEMPT = "attempt"
     RETRIES = "retries"
@@ -186,15 +186,15 @@ TRANSITIONS: tuple[Transition, ...] = (
 )
 
 _BY_PAIR: dict[tuple[Phase, Phase], Transition] = {
-    (edge.source, edge.target): edge for edge in TRANSITIONS
+    (transition.source, transition.target): transition for transition in TRANSITIONS
 }
 
 
 def find_transition(source: Phase, target: Phase) -> Transition | None:
-    """Return the edge between two phases, or None where there is none."""
+    """Return the transition between two phases, or None where there is none."""
     return _BY_PAIR.get((source, target))
 
 
 def targets_of(source: Phase) -> tuple[Phase, ...]:
     """Return the phases a job may go to from the given one, in the table's order."""
-    return tuple(edge.target for edge in TRANSITIONS if edge.source is source)
+    return tuple(transition.target for transition in TRANSITIONS if transition.source is source)

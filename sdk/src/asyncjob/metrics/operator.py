@@ -21,8 +21,8 @@ KNOWN_JOBS: Final = _gauge(
     help="Jobs that this replica knows of; every replica knows them all, so do not add them up.",
     labels=("phase",),
 )
-PENDING_DEADLINES: Final = _gauge(
-    "asyncjob_operator_agenda", unit="jobs", help="Jobs to look at when their time has come."
+PENDING_REQUEUES: Final = _gauge(
+    "asyncjob_operator_agenda", unit="jobs", help="Jobs that will be evaluated again at a set time."
 )
 WATCH_EVENTS: Final = _counter(
     "asyncjob_operator_watch_events", unit="events", help="Watch events about jobs taken in."
@@ -31,7 +31,7 @@ WATCH_LAG_SECONDS: Final = _gauge(
     "asyncjob_operator_watch_lag_seconds",
     unit="seconds",
     help="How old the newest job was when this replica first saw it, by its own clock and the API "
-    "server's, which tells whole seconds; less than 1 is shown as 0, and so is a lag of a minute "
+    "server's, which is in whole seconds; less than 1 is shown as 0, and so is a lag of a minute "
     "ago.",
 )
 WATCH_RESTARTS: Final = _counter(
@@ -45,18 +45,18 @@ RESYNC_REPAIRS: Final = _counter(
     help="Jobs whose change the watch had missed, by kind (added, changed, deleted).",
     labels=("kind",),
 )
-SET_ASIDE: Final = _counter(
+QUARANTINED: Final = _counter(
     "asyncjob_operator_set_aside",
     unit="objects",
-    help="Objects set aside because something in them made the operator fail, by kind; each counts "
-    "once per version.",
+    help="Objects quarantined because something in them made the operator fail, by kind; each "
+    "counts once per version.",
     labels=("kind",),
 )
-OBJECTS_ASIDE: Final = _gauge(
+OBJECTS_QUARANTINED: Final = _gauge(
     "asyncjob_operator_objects_aside",
     unit="objects",
-    help="Objects that are set aside now, by kind: nothing is done about them until they change or "
-    "are tried again.",
+    help="Objects that are quarantined now, by kind: nothing is done about them until they change "
+    "or are tried again.",
     labels=("kind",),
 )
 WRITES: Final = _counter(
@@ -68,23 +68,23 @@ WRITES: Final = _counter(
 )
 RECOVERY_CYCLES: Final = _counter(
     "asyncjob_operator_recovery_cycles",
-    unit="turns",
-    help="Turns of the loop that judges leases and all other deadlines.",
+    unit="rounds",
+    help="Rounds of the loop that evaluates jobs whose lease or other deadline is due.",
 )
 RECOVERY_CYCLE_SECONDS: Final = _seconds(
     "asyncjob_operator_recovery_duration_seconds",
-    help="Duration of such a turn.",
+    help="Duration of such a round.",
     buckets=(0.0001, 0.001, 0.01, 0.1, 1, 10),
 )
 SCHEDULER_LAG_SECONDS: Final = _seconds(
     "asyncjob_operator_scheduler_lag_seconds",
-    help="How late such a turn began for the deadline that was due first.",
+    help="How late such a round began for the deadline that was due first.",
     buckets=SHORT_BUCKETS,
 )
 RECOVERY_ERRORS: Final = _counter(
     "asyncjob_operator_recovery_errors",
-    unit="turns",
-    help="Turns of the loop that failed; it goes on after a pause.",
+    unit="rounds",
+    help="Rounds of that loop that failed; it goes on after a pause.",
 )
 RECOVERED: Final = _counter(
     "asyncjob_operator_recovery_recovered",
@@ -144,13 +144,13 @@ TABLE: Final = (
     LEADING,
     SYNCED,
     KNOWN_JOBS,
-    PENDING_DEADLINES,
+    PENDING_REQUEUES,
     WATCH_EVENTS,
     WATCH_LAG_SECONDS,
     WATCH_RESTARTS,
     RESYNC_REPAIRS,
-    SET_ASIDE,
-    OBJECTS_ASIDE,
+    QUARANTINED,
+    OBJECTS_QUARANTINED,
     WRITES,
     RECOVERY_CYCLES,
     RECOVERY_CYCLE_SECONDS,

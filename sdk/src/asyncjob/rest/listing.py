@@ -67,7 +67,7 @@ class BulkAsk(RequestModel):
     """Which; only dead letters are touched, whatever the filters say."""
 
     limit: Annotated[int, Field(ge=1, le=MAX_BULK_JOBS)] = 100
-    """At most so many, oldest first."""
+    """Maximum number, oldest first."""
 
     dry_run: bool = False
     """Only say which they would be."""

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
-from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text, texts
+from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text
 from asyncjob.lifecycle.timestamps import parse_timestamp, try_parse_timestamp
 from asyncjob.models.base import Timestamp
 from asyncjob.models.cron import (
@@ -19,9 +19,9 @@ from asyncjob.models.cron import (
     Backfill,
 )
 from asyncjob.models.queue import AsyncQueueSpec
-from asyncjob.names import DEFAULT_QUEUE, QUEUE_LABEL, WORKER_LEASE_PREFIX
+from asyncjob.names import DEFAULT_QUEUE
 from asyncjob.rest.base import RequestModel, ResponseModel
-from asyncjob.worker_lease import read_registration
+from asyncjob.worker_lease import read_worker_lease
 
 
 class QueueInfo(ResponseModel):
@@ -236,18 +236,17 @@ def cron_job_of(cron_job: JsonObject, *, detailed: bool = False) -> CronJobInfo:
 
 def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
     """Return the worker that a Lease announces; `running` is how many jobs its pod holds."""
-    meta, spec = child(lease, "metadata"), child(lease, "spec")
-    about = read_registration(lease)
+    view = read_worker_lease(lease)
     return WorkerInfo(
-        name=text(meta, "name"),
-        namespace=text(meta, "namespace"),
-        pod=text(meta, "name").removeprefix(WORKER_LEASE_PREFIX),
-        queue=text(about, "queue") or text(child(meta, "labels"), QUEUE_LABEL),
-        slots=integer(about, "slots"),
+        name=view.name,
+        namespace=view.namespace,
+        pod=view.pod,
+        queue=view.registered_queue or view.queue_label,
+        slots=view.slots,
         running=running,
-        types=list(texts(about, "types")),
-        version=text(about, "version") or None,
-        seen_at=text(spec, "renewTime"),
+        types=list(view.types or ()),
+        version=view.release or None,
+        seen_at=view.renew_time,
     )
 
 
@@ -256,11 +255,11 @@ def is_lease_expired(lease: JsonObject, now: datetime) -> bool:
 
     One whose time lies further ahead than any clock is wrong says nothing, either.
     """
-    spec = child(lease, "spec")
-    seen = text(spec, "renewTime")
-    allowed = timedelta(seconds=integer(spec, "leaseDurationSeconds", _DEFAULT_LEASE_SECONDS))
-    then = try_parse_timestamp(seen)
-    if then is None or not text(spec, "holderIdentity"):
+    view = read_worker_lease(lease)
+    duration = view.duration_seconds
+    allowed = timedelta(seconds=_DEFAULT_LEASE_SECONDS if duration is None else duration)
+    then = try_parse_timestamp(view.renew_time)
+    if then is None or not view.holder:
         return True
     return now - then > allowed or then - now > _MAX_CLOCK_SKEW
 

@@ -117,8 +117,8 @@ _REMOVAL_FINALIZERS: Final = Rule(
     f"({_SAME_FINALIZERS}) || {_MAY_UPDATE_FINALIZERS}",
     is_forbidden=True,
 )
-_REMOVAL_KIN: Final = Rule(
-    "removal.kin",
+_REMOVAL_RUN_METADATA: Final = Rule(
+    "removal.run-metadata",
     f"The labels {', '.join(_RUN_LABELS)} and the annotations {', '.join(_RUN_ANNOTATIONS)} mark a "
     "job as a run of a schedule: setting or changing them requires permission to delete jobs. "
     f"{PARENT_LABEL} can be set at creation; changing it requires the same permission.",
@@ -157,7 +157,13 @@ REMOVAL_POLICY: Final = AdmissionPolicy(
         )
         + ")"
     },
-    rules=(_REMOVAL_OWNERS, _REMOVAL_FINALIZERS, _REMOVAL_KIN, _REMOVAL_REPORTS, _REMOVAL_TRACKED),
+    rules=(
+        _REMOVAL_OWNERS,
+        _REMOVAL_FINALIZERS,
+        _REMOVAL_RUN_METADATA,
+        _REMOVAL_REPORTS,
+        _REMOVAL_TRACKED,
+    ),
 )
 
 

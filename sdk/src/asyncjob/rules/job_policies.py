@@ -7,7 +7,7 @@ operator's pod could otherwise claim jobs in its own name and let them succeed.
 
 Acknowledging a control field is reserved to the operator even while a worker holds the job: a
 holder could swallow a rerun. `redrives` and `admitted` need no rule of their own here, because no
-write of a holder may change them: see `ground.redrive` and `claim.admitted`.
+write of a holder may change them: see `precondition.redrive` and `claim.admitted`.
 """
 
 from typing import Final
@@ -56,12 +56,12 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
         outcome.BUDGET_RELEASE_COUNTED,
         outcome.BUDGET_SPENT,
         outcome.BUDGET_BY_REASON,
-        transitions.GROUND_CANCEL,
-        transitions.GROUND_DEADLINE,
-        transitions.GROUND_DUPLICATE,
-        transitions.GROUND_NOT_BEFORE,
-        transitions.GROUND_REDRIVE,
-        transitions.GROUND_RERUN,
+        transitions.PRECONDITION_CANCEL,
+        transitions.PRECONDITION_DEADLINE,
+        transitions.PRECONDITION_DUPLICATE,
+        transitions.PRECONDITION_NOT_BEFORE,
+        transitions.PRECONDITION_REDRIVE,
+        transitions.PRECONDITION_RERUN,
         outcome.FINISHED_COMPLETION_TIME,
         outcome.FINISHED_CONDITION,
         outcome.FINISHED_FROZEN,
@@ -91,26 +91,26 @@ _PHASE_CHANGE: Final = "(was.phase + '>' + now.phase + ':' + now.?reason.orValue
 def _phase_changes_of(actor: Actor) -> list[str]:
     """Return the changes of phase that are an actor's, each with a reason; empty for none."""
     return [
-        f"{edge.source}>{edge.target}:{reason}"
-        for edge in TRANSITIONS
-        if actor in edge.reasons_by_actor
-        for reason in sorted(map(str, edge.reasons_by_actor[actor])) or [""]
+        f"{transition.source}>{transition.target}:{reason}"
+        for transition in TRANSITIONS
+        if actor in transition.reasons_by_actor
+        for reason in sorted(map(str, transition.reasons_by_actor[actor])) or [""]
     ]
 
 
 _HOLDER_CHANGES: Final = _phase_changes_of(Actor.WORKER)
 _OPERATOR_CHANGES: Final = _phase_changes_of(Actor.OPERATOR)
-_SHARED_EDGES: Final = {step.split(":")[0] for step in _HOLDER_CHANGES}
+_SHARED_PHASE_PAIRS: Final = {step.split(":")[0] for step in _HOLDER_CHANGES}
 
 # Which steps there are at all is what `transition.pair` and `transition.reason` are about.
 _HOLDER_ONLY_CHANGES: Final = cel_list(
     step for step in _HOLDER_CHANGES if step not in _OPERATOR_CHANGES
 )
 _OPERATOR_ONLY_CHANGES: Final = cel_list(
-    # On all other edges of the operator's nobody holds the job.
+    # On all other transitions of the operator's nobody holds the job.
     step
     for step in _OPERATOR_CHANGES
-    if step not in _HOLDER_CHANGES and step.split(":")[0] in _SHARED_EDGES
+    if step not in _HOLDER_CHANGES and step.split(":")[0] in _SHARED_PHASE_PAIRS
 )
 
 # A claim, a heartbeat and a success have no reason: the commonest writes cost one look more.
@@ -139,8 +139,8 @@ _OWNER_HOLDER: Final = Rule(
     is_forbidden=True,
 )
 # A message is evaluated without the authorizer: it cannot ask who `operates`, nor who `holds`.
-_OWNER_EDGE: Final = Rule(
-    "owner.edge",
+_OWNER_TRANSITION: Final = Rule(
+    "owner.transition",
     "The phase can be changed only by the actor and for the reasons of the table of transitions: "
     "with the permission `operate` a caller can neither claim a job nor set it to Succeeded, and a "
     "holder cannot report its own lease as expired.",
@@ -185,7 +185,7 @@ OWNERSHIP_POLICY: Final = AdmissionPolicy(
         "operates": MAY_OPERATE,
         "holds": "variables.mine && !variables.operates",
     },
-    rules=(_OWNER_HOLDER, _OWNER_EDGE, _OWNER_RUNNING, _OWNER_RERUN),
+    rules=(_OWNER_HOLDER, _OWNER_TRANSITION, _OWNER_RUNNING, _OWNER_RERUN),
 )
 
 
@@ -195,13 +195,13 @@ SPEC_POLICY: Final = AdmissionPolicy(
     targets=(PolicyTarget(GROUP, VERSION, (JOBS,)),),
     operations=("UPDATE",),
     rules=(
-        *job_spec.IMMUTABLE_FIELD_RULES,
-        job_spec.CANCEL_LATCHES,
-        job_spec.CANCEL_TOO_LATE,
-        job_spec.REDRIVE_GROWS,
-        job_spec.REDRIVE_DEAD_LETTER,
-        job_spec.RERUN_GROWS,
-        job_spec.PRIORITY_WHILE_RUNNING,
+        *job_spec.SPEC_FIXED_RULES,
+        job_spec.CONTROL_CANCEL_LATCHES,
+        job_spec.CONTROL_CANCEL_TOO_LATE,
+        job_spec.CONTROL_REDRIVE_GROWS,
+        job_spec.CONTROL_REDRIVE_DEAD_LETTER,
+        job_spec.CONTROL_RERUN_GROWS,
+        job_spec.CONTROL_PRIORITY,
     ),
 )
 
@@ -220,7 +220,7 @@ CREATION_POLICY: Final = AdmissionPolicy(
         "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
     },
     rules=(
-        job_spec.NO_COUNTERS_AT_CREATION,
-        job_spec.DEPENDS_ON_OTHERS,
+        job_spec.CONTROL_NOT_AT_CREATION,
+        job_spec.SPEC_DEPENDS_ON_OTHERS,
     ),  # a further one needs its field in the condition
 )

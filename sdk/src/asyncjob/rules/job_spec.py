@@ -42,54 +42,54 @@ IMMUTABLE_FIELDS: Final = tuple(
 
 
 def _immutable_field_rule(field: str) -> Rule:
-    demand = f"spec.{field} cannot be changed; only {', '.join(CONTROL_FIELDS)} can."
-    return Rule(f"spec.fixed.{field}", demand, unchanged_json("spec", field))
+    description = f"spec.{field} cannot be changed; only {', '.join(CONTROL_FIELDS)} can."
+    return Rule(f"spec.fixed.{field}", description, unchanged_json("spec", field))
 
 
 def _growing_counter_rule(counter: str) -> Rule:
     return Rule(
-        f"wish.{counter}-grows",
+        f"control.{counter}-grows",
         f"spec.{counter} must not decrease.",
         f"spec.?{counter}.orValue(0) >= spec_was.?{counter}.orValue(0)",
     )
 
 
-IMMUTABLE_FIELD_RULES: Final = tuple(_immutable_field_rule(field) for field in IMMUTABLE_FIELDS)
-CANCEL_LATCHES: Final = Rule(
-    "wish.cancel-latches",
+SPEC_FIXED_RULES: Final = tuple(_immutable_field_rule(field) for field in IMMUTABLE_FIELDS)
+CONTROL_CANCEL_LATCHES: Final = Rule(
+    "control.cancel-latches",
     "spec.cancel cannot be reverted.",
     "!spec_was.?cancel.orValue(false) || spec.?cancel.orValue(false)",
 )
-CANCEL_TOO_LATE: Final = Rule(
-    "wish.cancel-too-late",
+CONTROL_CANCEL_TOO_LATE: Final = Rule(
+    "control.cancel-too-late",
     "A succeeded job cannot be cancelled.",
     "!spec.?cancel.orValue(false) || spec_was.?cancel.orValue(false) || was.phase != 'Succeeded'",
 )
-REDRIVE_GROWS: Final = _growing_counter_rule("redrive")
-REDRIVE_DEAD_LETTER: Final = Rule(
-    "wish.redrive-dead-letter",
+CONTROL_REDRIVE_GROWS: Final = _growing_counter_rule("redrive")
+CONTROL_REDRIVE_DEAD_LETTER: Final = Rule(
+    "control.redrive-dead-letter",
     "spec.redrive can only be increased on a dead letter.",
     "spec.?redrive.orValue(0) <= spec_was.?redrive.orValue(0) || was.phase == 'DeadLetter'",
     "'spec.redrive can only be increased on a dead letter; this job is ' + was.phase",
 )
-RERUN_GROWS: Final = _growing_counter_rule("rerun")
-NO_COUNTERS_AT_CREATION: Final = Rule(
-    "wish.not-at-creation",
+CONTROL_RERUN_GROWS: Final = _growing_counter_rule("rerun")
+CONTROL_NOT_AT_CREATION: Final = Rule(
+    "control.not-at-creation",
     "redrive and rerun cannot be set at creation; increase them on an existing job.",
     "dyn(variables.template).?redrive.orValue(0) == 0"
     " && dyn(variables.template).?rerun.orValue(0) == 0",
     "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
     " + ': redrive and rerun cannot be set at creation; increase them on an existing job'",
 )
-DEPENDS_ON_OTHERS: Final = Rule(
+SPEC_DEPENDS_ON_OTHERS: Final = Rule(
     "spec.depends-on-others",
     "A job cannot depend on itself.",
     "object.kind != 'AsyncJob'"
     " || dyn(variables.template).?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
     "'spec.dependsOn: ' + object.metadata.name + ' cannot depend on itself; leave it out'",
 )
-PRIORITY_WHILE_RUNNING: Final = Rule(
-    "wish.priority",
+CONTROL_PRIORITY: Final = Rule(
+    "control.priority",
     "spec.priority cannot be changed while the job is Running.",
     "spec.priority == spec_was.priority || was.phase != 'Running'",
 )

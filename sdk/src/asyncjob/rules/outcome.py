@@ -1,7 +1,7 @@
 """Rules of how an attempt ends: what it costs, and what a retrying or finished job has.
 
-Retries, crashes and releases grow on the edges of the transition table that name them. Result,
-progress and checkpoint change only while the job runs or as it leaves Running.
+Retries, crashes and releases grow on the transitions of the table that name them. Result, progress
+and checkpoint change only while the job runs or as it leaves Running.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ _REASON: Final = "now.?reason.orValue('')"
 
 
 def _counter_rule(counter: StatusCounter, name: str) -> Rule:
-    """Return the rule of a counter: it grows by one, on the edges that name it."""
-    targets = [edge.target for edge in TRANSITIONS if counter in edge.incremented]
+    """Return the rule of a counter: it grows by one, on the transitions that name it."""
+    targets = [transition.target for transition in TRANSITIONS if counter in transition.incremented]
     grows = (
         f"now.{counter} == was.{counter} + 1 && was.phase == 'Running'"
         f" && now.phase in {cel_list(targets)}"

@@ -1,7 +1,7 @@
 """Rules of phase changes: which phase may follow which, for which reasons, and what they record.
 
 The pairs and reasons come from the transition table. The `gate` rules say which fields of the spec
-hold a job back, the `ground` rules which field a change of phase must be based on. Each change is
+hold a job back, the `precondition` rules which field a change of phase requires. Each change is
 appended to the history, which is never rewritten.
 """
 
@@ -13,12 +13,12 @@ from asyncjob.lifecycle.transitions import TRANSITIONS, Transition, targets_of
 from asyncjob.rules.rule import Rule, StatusWrite, cel_list, cel_string, unchanged
 
 
-def _phase_pair(edge: Transition) -> str:
-    return f"{edge.source}>{edge.target}"
+def _phase_pair(transition: Transition) -> str:
+    return f"{transition.source}>{transition.target}"
 
 
-def _edge_reasons(edge: Transition) -> list[str]:
-    return sorted(edge.reasons) or [""]
+def _sorted_reasons(transition: Transition) -> list[str]:
+    return sorted(transition.reasons) or [""]
 
 
 def _legal_targets(phase: Phase) -> str:
@@ -26,7 +26,7 @@ def _legal_targets(phase: Phase) -> str:
     return f"from {phase} only to {', '.join(targets)}" if targets else f"{phase} is final"
 
 
-_PHASE_PAIRS: Final = cel_list(_phase_pair(edge) for edge in TRANSITIONS)
+_PHASE_PAIRS: Final = cel_list(_phase_pair(transition) for transition in TRANSITIONS)
 _LEGAL_TARGETS: Final = "".join(
     f"oldSelf == {cel_string(phase)} ? {cel_string(_legal_targets(phase))} : " for phase in Phase
 )
@@ -42,11 +42,18 @@ TRANSITION_PAIR: Final = Rule(
 _PHASE_CHANGE: Final = "(was.phase + '>' + now.phase)"
 _REASON: Final = "now.?reason.orValue('')"
 _PHASE_CHANGES_WITH_REASON: Final = cel_list(
-    f"{_phase_pair(edge)}:{reason}" for edge in TRANSITIONS for reason in _edge_reasons(edge)
+    f"{_phase_pair(transition)}:{reason}"
+    for transition in TRANSITIONS
+    for reason in _sorted_reasons(transition)
 )
 _PENDING_REASONS: Final = cel_list(
     sorted(
-        {reason for edge in TRANSITIONS if edge.target is Phase.PENDING for reason in edge.reasons}
+        {
+            reason
+            for transition in TRANSITIONS
+            if transition.target is Phase.PENDING
+            for reason in transition.reasons
+        }
     )
 )
 
@@ -87,28 +94,28 @@ GATE_ADMITTED: Final = Rule(
         " || has(spec.deduplicationId) || spec.?dependsOn.orValue([]).size() > 0)",
     },
 )
-GROUND_CANCEL: Final = Rule(
-    "ground.cancel",
+PRECONDITION_CANCEL: Final = Rule(
+    "precondition.cancel",
     "A job is cancelled on request, or dismissed, only if spec.cancel is true.",
     {StatusWrite.PHASE_CHANGE: f"!({_REASON} in ['CancelRequested', 'Dismissed']) || {_CANCEL}"},
 )
-GROUND_DEADLINE: Final = Rule(
-    "ground.deadline",
+PRECONDITION_DEADLINE: Final = Rule(
+    "precondition.deadline",
     "A job is cancelled for its deadline only if it has spec.notAfter.",
     {StatusWrite.PHASE_CHANGE: f"{_REASON} != 'DeadlineExceeded' || has(spec.notAfter)"},
 )
-GROUND_DUPLICATE: Final = Rule(
-    "ground.duplicate",
+PRECONDITION_DUPLICATE: Final = Rule(
+    "precondition.duplicate",
     "A job is cancelled as a duplicate only if it has spec.deduplicationId.",
     {StatusWrite.PHASE_CHANGE: f"{_REASON} != 'Duplicate' || has(spec.deduplicationId)"},
 )
-GROUND_NOT_BEFORE: Final = Rule(
-    "ground.not-before",
+PRECONDITION_NOT_BEFORE: Final = Rule(
+    "precondition.not-before",
     "A job becomes Scheduled only if it has spec.notBefore.",
     {StatusWrite.PHASE_CHANGE: "now.phase != 'Scheduled' || has(spec.notBefore)"},
 )
-GROUND_REDRIVE: Final = Rule(
-    "ground.redrive",
+PRECONDITION_REDRIVE: Final = Rule(
+    "precondition.redrive",
     "A redrive sets redrives to spec.redrive, which must be greater than before; nothing else "
     "changes redrives.",
     {
@@ -121,8 +128,8 @@ GROUND_REDRIVE: Final = Rule(
 _ACKNOWLEDGED: Final = (
     f"{unchanged('reruns')} || (now.reruns > was.reruns && now.reruns == spec.?rerun.orValue(0))"
 )
-GROUND_RERUN: Final = Rule(
-    "ground.rerun",
+PRECONDITION_RERUN: Final = Rule(
+    "precondition.rerun",
     "reruns can only increase, and only to spec.rerun.",
     {
         StatusWrite.CLAIM: _ACKNOWLEDGED,

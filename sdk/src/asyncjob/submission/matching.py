@@ -9,26 +9,26 @@ from asyncjob.submission.manifest import JobManifest, fingerprint_of_job
 
 
 class Match(StrEnum):
-    """What the existing job is to the order."""
+    """What the existing job is to the submission."""
 
     SAME = "Same"
-    """The job that was ordered: whoever created it, nothing is left to do."""
+    """The job that was submitted: whoever created it, nothing is left to do."""
 
     KEY_REUSED = "OtherContent"
-    """It has the order's idempotencyKey, and another content: the order is refused."""
+    """It has the submission's idempotencyKey, and another content: the submission is refused."""
 
     DUPLICATE = "Duplicate"
-    """It is live and has the order's deduplicationId: the order is refused."""
+    """It is live and has the submission's deduplicationId: the submission is refused."""
 
     FINISHED_DUPLICATE = "Over"
-    """It had the order's deduplicationId and is over: the next number is free."""
+    """It had the submission's deduplicationId and is over: the next number is free."""
 
     NAME_TAKEN = "Taken"
-    """It has the name, and is another job: the order is refused."""
+    """It has the name, and is another job: the submission is refused."""
 
 
 def match_existing(existing: JsonObject, wanted: JobManifest) -> Match:
-    """Return what the job, as the API server returns it, is to the order.
+    """Return what the job, as the API server returns it, is to the submission.
 
     Raises ValueError on a phase that this version does not know.
     """
@@ -42,7 +42,7 @@ def match_existing(existing: JsonObject, wanted: JobManifest) -> Match:
 
 
 def has_same_key(job: JsonObject, wanted: JobManifest) -> bool:
-    """Return whether it was submitted under the order's idempotencyKey, and accepted."""
+    """Return whether it was submitted under the submission's idempotencyKey, and accepted."""
     key = text(child(job, "spec"), "idempotencyKey")
     return (
         wanted.idempotency_key is not None

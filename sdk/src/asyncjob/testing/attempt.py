@@ -214,7 +214,7 @@ class Attempt:
         return self._services.clock.is_sleeping(self) or self.children.is_waiting
 
     def take_message(self) -> Report | ClusterCall:
-        """Take the oldest report or errand; after a report the handler waits for `resume`."""
+        """Take the oldest report or call; after a report the handler waits for `resume`."""
         first = self.inbox.pop_oldest()
         if isinstance(first, Report):
             self.reports.append(first)
@@ -250,7 +250,10 @@ class Attempt:
         self.inbox.close()
         self.children.stop()
         if self.stopped is not None and self._early_outcome is None:
-            return outcomes.stopped(self.job, self.stopped, now=self._now, draw=self._services.draw)
+            jitter_sample = self._services.draw
+            return outcomes.stopped(
+                self.job, self.stopped, now=self._now, jitter_sample=jitter_sample
+            )
         if self._early_outcome is not None:
             return self._early_outcome()
         assert self._task is not None
@@ -310,7 +313,7 @@ class Attempt:
         assert self.error is not None
         bench = self._services
         return outcomes.failed(
-            self.job, self.error, bench.app.categories, now=self._now, draw=bench.draw
+            self.job, self.error, bench.app.categories, now=self._now, jitter_sample=bench.draw
         )
 
     def _stop_grace(self, why: Stop) -> float:

@@ -55,7 +55,7 @@ class FakeChildJobs:
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
-        """Look until the job has finished; TimeoutError after so many seconds of fake time."""
+        """Wait until the job has finished; TimeoutError after `timeout` seconds of fake time."""
         answer = self._new_future()
         until = None if timeout is None else self._clock.elapsed + timeout
         waiting = ChildWait(child, timeout, until, answer)

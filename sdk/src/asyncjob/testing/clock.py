@@ -150,7 +150,7 @@ class HandlerTime:
 
 
 _HANDLER_TIME: contextvars.ContextVar[HandlerTime | None] = contextvars.ContextVar(
-    "timekeeper", default=None
+    "handler_time", default=None
 )
 
 
@@ -203,8 +203,8 @@ class _LoopPatch:
     users: int = 0
 
     def time(self) -> float:
-        keeper = _HANDLER_TIME.get()
-        return self.real_time() if keeper is None else keeper.clock.monotonic
+        handler_time = _HANDLER_TIME.get()
+        return self.real_time() if handler_time is None else handler_time.clock.monotonic
 
     def call_later(
         self,
@@ -213,12 +213,14 @@ class _LoopPatch:
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        keeper = _HANDLER_TIME.get()
-        if keeper is None:
+        handler_time = _HANDLER_TIME.get()
+        if handler_time is None:
             return self.real_call_later(delay, callback, *args, context=context)
-        clock, sleeps = keeper.clock, _is_called_by_sleep()
+        clock, sleeps = handler_time.clock, _is_called_by_sleep()
         when = clock.monotonic + delay
-        return clock.set_timer(when, callback, args, context, owner=keeper.owner, skippable=sleeps)
+        return clock.set_timer(
+            when, callback, args, context, owner=handler_time.owner, skippable=sleeps
+        )
 
     def call_at(
         self,
@@ -227,11 +229,13 @@ class _LoopPatch:
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        keeper = _HANDLER_TIME.get()
-        if keeper is None:
+        handler_time = _HANDLER_TIME.get()
+        if handler_time is None:
             return self.real_call_at(when, callback, *args, context=context)
-        owner = keeper.owner
-        return keeper.clock.set_timer(when, callback, args, context, owner=owner, skippable=False)
+        owner = handler_time.owner
+        return handler_time.clock.set_timer(
+            when, callback, args, context, owner=owner, skippable=False
+        )
 
 
 def _is_called_by_sleep() -> bool:

@@ -134,7 +134,7 @@ class FakeCluster:
         """Create or change what the manifest holds, as `kubectl apply` does; returns its jobs.
 
         Takes AsyncJobs and AsyncQueues as mapping, model or YAML. Raises InvalidError for what the
-        API server refuses, NotFakedError for what the fake cluster does not heed.
+        API server refuses, NotFakedError for what the fake cluster does not implement.
         """
         jobs = [self._apply(document) for document in parse_documents(manifest)]
         return [job for job in jobs if job is not None]

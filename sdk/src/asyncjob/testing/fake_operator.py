@@ -36,7 +36,7 @@ class WaitUntil:
 
 @dataclass(frozen=True, slots=True)
 class CreateRerun:
-    """Create the rerun, then acknowledge the wish."""
+    """Create the rerun, then acknowledge the request."""
 
     number: int
 

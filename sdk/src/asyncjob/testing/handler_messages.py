@@ -63,7 +63,7 @@ class Inbox:
         self._add(Report("checkpoint", value))
 
     def add_call(self, call: ClusterCall) -> None:
-        """Take an errand; one of an attempt that is over is never run."""
+        """Take a call; one of an attempt that is over is never run."""
         if not self._closed:
             self._messages.append(call)
             self._wake()

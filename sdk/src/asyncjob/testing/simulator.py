@@ -64,7 +64,7 @@ class RunningAttempts:
         del self._attempts[attempt.job.uid]
 
     def wake(self) -> None:
-        """Take that a handler has done something; called from any thread."""
+        """Record that a handler has done something; called from any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
@@ -170,14 +170,14 @@ class Simulator:
         return min(times if timer is None else [*times, timer], default=None)
 
     def change_spec(self, record: JobRecord, fields: Mapping[str, Json]) -> None:
-        """Store a user's wishes; a handler that is to be cancelled is told."""
+        """Change control fields as a user does; a handler to be cancelled is stopped."""
         self._store.change_spec(record, {**record.spec, **fields})
         attempt = self._running.get(record.view.uid)
         if attempt and record.view.control.cancel:
             attempt.stop(Stop.CANCELLED)
 
     def create_rerun(self, record: JobRecord, number: int) -> JobRecord:
-        """Create the rerun and acknowledge the wish; returns the job of its name."""
+        """Create the rerun and acknowledge the request; returns the job of its name."""
         name = rerun_name(record.view.name, number)
         if name not in self._store:
             spec = rerun_spec(record.spec, name=record.view.name, uid=record.view.uid)
@@ -210,7 +210,7 @@ class Simulator:
             move = cancel_running_job(job, f"cancelled by spec.cancel; {_KILLED_MESSAGE}", now=now)
         else:
             draw = self._services.draw
-            move = crash(job, Reason.WORKER_CRASHED, _KILLED_MESSAGE, now=now, draw=draw)
+            move = crash(job, Reason.WORKER_CRASHED, _KILLED_MESSAGE, now=now, jitter_sample=draw)
         self._store_change(record, move)
 
     async def close(self, wait_seconds: float) -> None:

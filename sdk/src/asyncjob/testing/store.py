@@ -46,15 +46,15 @@ def check_transition(name: str, before: JsonObject, after: JsonObject) -> None:
     if source is target:
         _check_same_phase(name, before, after)
         return
-    edge = find_transition(source, target)
-    if edge is None:
-        raise IllegalTransitionError(f"{name}: no edge leads from {source} to {target}")
+    transition = find_transition(source, target)
+    if transition is None:
+        raise IllegalTransitionError(f"{name}: no transition leads from {source} to {target}")
     reason = text(after, "reason")
-    if reason not in (edge.reasons or {""}):
+    if reason not in (transition.reasons or {""}):
         raise IllegalTransitionError(
             f"{name}: reason {reason!r} does not lead from {source} to {target}"
         )
-    _check_counters(name, edge, before, after)
+    _check_counters(name, transition, before, after)
 
 
 def _check_same_phase(name: str, before: JsonObject, after: JsonObject) -> None:
@@ -63,21 +63,23 @@ def _check_same_phase(name: str, before: JsonObject, after: JsonObject) -> None:
             raise IllegalTransitionError(f"{name}: {counter} changed without a change of phase")
 
 
-def _check_counters(name: str, edge: Transition, before: JsonObject, after: JsonObject) -> None:
-    if (edge.source, edge.target) == _REDRIVE:
+def _check_counters(
+    name: str, transition: Transition, before: JsonObject, after: JsonObject
+) -> None:
+    if (transition.source, transition.target) == _REDRIVE:
         if any(integer(after, budget) for budget in _BUDGET_COUNTERS):
-            raise IllegalTransitionError(f"{name}: a redrive starts the budgets anew")
+            raise IllegalTransitionError(f"{name}: a redrive resets the budgets")
         return
     for counter in StatusCounter:
         grown = integer(after, counter) - integer(before, counter)
-        if grown not in ({0, 1} if counter in edge.incremented else {0}):
+        if grown not in ({0, 1} if counter in transition.incremented else {0}):
             raise IllegalTransitionError(
-                f"{name}: {counter} grew by {grown} from {edge.source} to {edge.target}"
+                f"{name}: {counter} grew by {grown} from {transition.source} to {transition.target}"
             )
 
 
 _IMMUTABLE_FIELDS: Final = dict(
-    zip(job_spec.IMMUTABLE_FIELDS, job_spec.IMMUTABLE_FIELD_RULES, strict=True)
+    zip(job_spec.IMMUTABLE_FIELDS, job_spec.SPEC_FIXED_RULES, strict=True)
 )
 
 _UNSUPPORTED_SPEC_FIELDS: Final[Mapping[str, str]] = {
@@ -91,10 +93,10 @@ def check_new_spec(spec: JsonObject) -> None:
     """Raise InvalidError for a spec that no job is created with, NotFakedError for one too hard."""
     _raise_first(_broken_shape_rules(spec))
     if integer(spec, "redrive") or integer(spec, "rerun"):
-        _raise_first([job_spec.NO_COUNTERS_AT_CREATION])
+        _raise_first([job_spec.CONTROL_NOT_AT_CREATION])
     for name, way_out in _UNSUPPORTED_SPEC_FIELDS.items():
         if spec.get(name):
-            raise NotFakedError(f"the fake cluster does not heed spec.{name}: {way_out}")
+            raise NotFakedError(f"the fake cluster does not implement spec.{name}: {way_out}")
 
 
 def check_spec_change(before: JsonObject, after: JsonObject, phase: Phase) -> None:
@@ -123,18 +125,18 @@ def _broken_shape_rules(spec: JsonObject) -> Iterator[Rule]:
 
 def _broken_control_rules(before: JsonObject, after: JsonObject, phase: Phase) -> Iterator[Rule]:
     if flag(before, "cancel") and not flag(after, "cancel"):
-        yield job_spec.CANCEL_LATCHES
+        yield job_spec.CONTROL_CANCEL_LATCHES
     if flag(after, "cancel") and not flag(before, "cancel") and phase is Phase.SUCCEEDED:
-        yield job_spec.CANCEL_TOO_LATE
+        yield job_spec.CONTROL_CANCEL_TOO_LATE
     redrives = integer(after, "redrive") - integer(before, "redrive")
     if redrives < 0:
-        yield job_spec.REDRIVE_GROWS
+        yield job_spec.CONTROL_REDRIVE_GROWS
     if redrives > 0 and phase is not Phase.DEAD_LETTER:
-        yield job_spec.REDRIVE_DEAD_LETTER
+        yield job_spec.CONTROL_REDRIVE_DEAD_LETTER
     if integer(after, "rerun") < integer(before, "rerun"):
-        yield job_spec.RERUN_GROWS
+        yield job_spec.CONTROL_RERUN_GROWS
     if _differs(before, after, "priority") and phase is Phase.RUNNING:
-        yield job_spec.PRIORITY_WHILE_RUNNING
+        yield job_spec.CONTROL_PRIORITY
 
 
 def _differs(before: JsonObject, after: JsonObject, name: str) -> bool:
@@ -295,7 +297,7 @@ class QueueStore:
         for name, value in spec.items():
             if name not in _SUPPORTED_QUEUE_FIELDS or not _is_supported_value(name, value):
                 raise NotFakedError(
-                    f"the fake cluster does not heed {name} of an AsyncQueue, only defaults: "
+                    f"the fake cluster does not implement {name} of an AsyncQueue, only defaults: "
                     "test it on a real API server"
                 )
         self._specs[text(child(manifest, "metadata"), "name")] = spec

@@ -33,7 +33,7 @@ from support.rights.probes.operating import operating
 from support.rights.probes.probe import Ground, Run
 from support.rights.scenes import create_cron_job, create_job, create_queue
 from support.rights.seats import Seat, SeatSession
-from support.vitals import containment, pulse
+from support.vitals import loop_health, quarantine
 
 FAR: Final = 3600.0
 """Seconds to the next comparison: farther than a probe looks."""
@@ -49,7 +49,7 @@ class Loops:
         self, name: str, run: Callable[[LoopHealth], Awaitable[None]], *_: object, **__: object
     ) -> None:
         """Keep it."""
-        self.by_name[name] = partial(run, pulse(name))
+        self.by_name[name] = partial(run, loop_health(name))
 
     @property
     def tasks(self) -> TaskSupervisor:
@@ -64,8 +64,8 @@ def follows(kind: str) -> Run:
         path = {"pods": paths.pods_path, "leases": paths.leases_path}[kind](seat.namespace)
         async with operating(seat) as (parts, session):
             loops = Loops()
-            following = Informers(session, (seat.namespace,), loops.tasks, containment())
-            following.start(parts.job_controller, Findings(), recovery=True)
+            following = Informers(session, (seat.namespace,), loops.tasks, quarantine())
+            following.start(parts.job_evaluator, Findings(), recovery=True)
             watching = loops.by_name[f"watch of {kind} in {seat.namespace}"]
             await happens(lambda: path in session.watched, watching)
 
@@ -120,8 +120,8 @@ async def sees_queues(seat: Seat, _: Ground, name: str) -> None:
 
     async with operating(seat) as (parts, session):
         loops = Loops()
-        known = parts.job_controller.queues
-        [store] = queue_collection(session, (seat.namespace,), known, containment(), FAR).start(
+        known = parts.job_evaluator.queues
+        [store] = queue_collection(session, (seat.namespace,), known, quarantine(), FAR).start(
             loops.tasks
         )
 
@@ -151,13 +151,13 @@ async def triggers(seat: Seat, _: Ground, name: str) -> None:
             parts.cron_jobs.collection.on_event(kind, obj)
 
         def ran() -> bool:
-            if not parts.cron_jobs.controller.names_in(None):
+            if not parts.cron_jobs.evaluator.names_in(None):
                 return False
             runs = seat.admin.get(collection_path(seat.namespace, JOBS), **selector).object()[
                 "items"
             ]
-            wish = {"spec": {"trigger": len(runs) + 1}}
-            seat.admin.merge(cron_job_path(seat.namespace, name), wish).object()
+            control = {"spec": {"trigger": len(runs) + 1}}
+            seat.admin.merge(cron_job_path(seat.namespace, name), control).object()
             return len(runs) > 1 and "MODIFIED" in seen
 
         await happens(ran, *loops.by_name.values(), by_kopf(seat, session, CRON_JOBS, sink))

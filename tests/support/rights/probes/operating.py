@@ -33,7 +33,7 @@ from support.rights.happening import happens
 from support.rights.probes.probe import Ground
 from support.rights.scenes import create_job, create_queue, phase, read_job
 from support.rights.seats import Seat, SeatSession
-from support.vitals import pulse
+from support.vitals import loop_health
 
 ELECTIONS = "elections"
 SOON = 0.05
@@ -69,14 +69,14 @@ async def operating(seat: Seat) -> AsyncIterator[tuple[Components, SeatSession]]
 
 
 def going(run: Callable[[LoopHealth], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-    """Return a loop whose pulse nobody takes."""
-    return partial(run, pulse())
+    """Return a loop whose health nobody checks."""
+    return partial(run, loop_health())
 
 
 async def cancels(seat: Seat, _: Ground, name: str) -> None:
     made = create_job(seat, name, cancel=True)
     async with operating(seat) as (parts, _session):
-        parts.job_controller.on_update(made, live=True)
+        parts.job_evaluator.on_update(made, just_changed=True)
         await happens(lambda: phase(seat, name) == "Cancelled", going(parts.job_reconcilers.run))
 
 
@@ -84,15 +84,15 @@ async def lists_jobs(seat: Seat, _: Ground, name: str) -> None:
     create_job(seat, name)
     async with operating(seat) as (parts, session):
         assert (
-            await load_jobs(session, seat.namespace, parts.job_controller, lambda: None)
+            await load_jobs(session, seat.namespace, parts.job_evaluator, lambda: None)
         ).count > 0
 
 
 async def reruns(seat: Seat, ground: Ground, name: str) -> None:
     await cancels(seat, ground, name)
-    wished = seat.admin.merge(job_path(seat.namespace, name), {"spec": {"rerun": 1}}).object()
+    requested = seat.admin.merge(job_path(seat.namespace, name), {"spec": {"rerun": 1}}).object()
     async with operating(seat) as (parts, _session):
-        parts.job_controller.on_update(wished, live=True)
+        parts.job_evaluator.on_update(requested, just_changed=True)
         await happens(lambda: read_job(seat, rerun_name(name, 1)), going(parts.job_reconcilers.run))
 
 
@@ -102,7 +102,7 @@ async def cascades(seat: Seat, _: Ground, name: str) -> None:
     child = create_job(seat, f"{name}-child", label)
     async with operating(seat) as (parts, _session):
         for one in (parent, child):
-            parts.job_controller.on_update(one, live=True)
+            parts.job_evaluator.on_update(one, just_changed=True)
 
         def cancelled() -> Any:
             return read_job(seat, f"{name}-child")["spec"].get("cancel")
@@ -113,8 +113,8 @@ async def cascades(seat: Seat, _: Ground, name: str) -> None:
 async def removes(seat: Seat, ground: Ground, name: str) -> None:
     await cancels(seat, ground, name)
     async with operating(seat) as (parts, _session):
-        parts.job_controller.on_update(read_job(seat, name), live=True)
-        sweeping = partial(run_retention, parts.retention, AlwaysLeader(), SOON, pulse())
+        parts.job_evaluator.on_update(read_job(seat, name), just_changed=True)
+        sweeping = partial(run_retention, parts.retention, AlwaysLeader(), SOON, loop_health())
         await happens(lambda: not read_job(seat, name), sweeping)
 
 
@@ -125,8 +125,8 @@ async def admits(seat: Seat, _: Ground, name: str) -> None:
     seat.admin.merge(queue_path(seat.namespace, name), changed).object()
     job = create_job(seat, name, queue=name)
     async with operating(seat) as (parts, _session):
-        parts.job_controller.queues.on_update(queue)
-        parts.job_controller.on_update(job, live=True)
+        parts.job_evaluator.queues.on_update(queue)
+        parts.job_evaluator.on_update(job, just_changed=True)
 
         def admitted() -> Any:
             return read_job(seat, name)["status"].get("admitted")
@@ -165,7 +165,7 @@ async def says_farewell(seat: Seat, _: Ground, name: str) -> None:
     seat.admin.create(leases_path(seat.namespace), body).object()
     async with operating(seat) as (parts, _session):
         looking = partial(
-            run_stale_worker_collection, parts.stale_workers, AlwaysLeader(), SOON, pulse()
+            run_stale_worker_collection, parts.stale_workers, AlwaysLeader(), SOON, loop_health()
         )
         try:
             await happens(lambda: not seat.admin.get(lease).accepted, looking)

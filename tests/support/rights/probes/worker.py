@@ -30,7 +30,7 @@ def runs(kind: str = "echo", **spec: Any) -> Run:
         backlog_and_cancels = 2
         sights = Counter({collection_path(where, JOB_KIND): backlog_and_cancels})
         sights.update([collection_path(where, QUEUE_KIND), leases_path(where)])
-        settings = Settings(queue=name, concurrency=2, grace=0.0, stop_wait=0.1)
+        settings = Settings(queue=name, concurrency=2, grace=0.0, stop_grace_seconds=0.1)
         async with await seat.session() as session:
             worker = Worker(app, settings, session, seat.holder)
 

@@ -29,9 +29,9 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import EffectivePolicy, resolve_policy
 from asyncjob.names import job_path, job_status_path
 from asyncjob_worker.claiming.queue_state import QueueState
-from asyncjob_worker.clock import lease_seconds, now_text
-from asyncjob_worker.errors import HeartbeatsLateError
-from asyncjob_worker.leases.heartbeat import Lateness
+from asyncjob_worker.clock import boottime, now_text
+from asyncjob_worker.errors import HeartbeatLagError
+from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck, is_policy_refusal
 
@@ -78,7 +78,7 @@ class Claimer:
         holder: LeaseHolder,
         enforcement: EnforcementCheck,
         *,
-        lateness: Lateness,
+        lag: HeartbeatLag,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
@@ -86,7 +86,7 @@ class Claimer:
         self._queue = queue
         self._holder = holder
         self._enforcement = enforcement
-        self._lateness = lateness
+        self._lag = lag
         self._pause = pause
         self.counts = ClaimCounts()
 
@@ -94,7 +94,7 @@ class Claimer:
         """Return the job if it is claimed, None if another worker has it or the claim is refused.
 
         Raises ApiError where no claim can succeed (no permission, or the API server is away),
-        HeartbeatsLateError where this process could not keep the lease, and PolicyMissingError
+        HeartbeatLagError where this process could not keep the lease, and PolicyMissingError
         before the first claim where ownership is not enforced.
         """
         self._check_lease(candidate)
@@ -117,11 +117,11 @@ class Claimer:
 
     def _check_lease(self, candidate: Candidate) -> None:
         lease = self._policy(candidate).lease_duration_seconds
-        shortest = self._lateness.shortest_lease
+        shortest = self._lag.shortest_lease
         if lease < shortest:
             self.counts.postponed += 1
-            raise HeartbeatsLateError(
-                f"heartbeats are {self._lateness.seconds:.1f} s late: no lease below "
+            raise HeartbeatLagError(
+                f"heartbeats are {self._lag.seconds:.1f} s late: no lease below "
                 f"{shortest:.0f} s can be kept, and {candidate.name} has one of {lease} s"
             )
 
@@ -133,7 +133,7 @@ class Claimer:
         """
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
         while True:
-            sent_at = lease_seconds()
+            sent_at = boottime()
             try:
                 answer = await self._session.merge_patch(request.path, request.body)
             except ApiError as error:
@@ -157,7 +157,7 @@ class Claimer:
             raise error
         else:
             claimed = await self._find_claimed(request, error)
-        if claimed is None and lease_seconds() > request.deadline:
+        if claimed is None and boottime() > request.deadline:
             raise error
         return claimed
 
@@ -179,7 +179,7 @@ class Claimer:
         return job
 
     def _build_request(self, candidate: Candidate) -> _ClaimRequest:
-        token, now = secrets.token_hex(8), lease_seconds()
+        token, now = secrets.token_hex(8), boottime()
         policy = self._policy(candidate)
         return _ClaimRequest(
             candidate,
@@ -199,7 +199,7 @@ class Claimer:
         log.warning("claim refused", job=candidate.name, error=str(error))
 
 
-def explain_claim_error(error: ApiError | HeartbeatsLateError) -> str:
+def explain_claim_error(error: ApiError | HeartbeatLagError) -> str:
     """Return what to do about an error that stops all claims."""
     if isinstance(error, ForbiddenError):
         return f"this identity may not claim jobs, check the worker's RBAC and pod: {error}"

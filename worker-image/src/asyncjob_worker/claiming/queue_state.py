@@ -11,7 +11,8 @@ from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.policy import DEFAULT_CANCEL_GRACE_SECONDS, PolicyLayer, read_policy_layer
 from asyncjob.names import QUEUE_LABEL
-from asyncjob_worker.leases.registration import LIVE_RENEWAL_INTERVALS, claiming_worker
+from asyncjob.worker_lease import read_worker_lease
+from asyncjob_worker.leases.registration import LIVE_RENEWAL_INTERVALS
 
 _LIMIT_FIELDS = ("maxConcurrency", "maxConcurrencyPerKey", "rateLimit")
 
@@ -127,10 +128,10 @@ class LiveWorkers:
             self._on_change()
 
     def _observe(self, lease: JsonObject) -> None:
-        worker, renewed = claiming_worker(lease), text(child(lease, "spec"), "renewTime")
-        known = self._observed.get(_lease_name(lease))
-        if known is None or known[:2] != (worker, renewed):
-            self._observed[_lease_name(lease)] = (worker, renewed, self._clock())
+        view = read_worker_lease(lease)
+        seen, known = (view.claiming_worker, view.renew_time), self._observed.get(view.name)
+        if known is None or known[:2] != seen:
+            self._observed[view.name] = (*seen, self._clock())
 
 
 def worker_leases_params(queue: str) -> dict[str, str]:

@@ -10,8 +10,8 @@ from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.claiming.claimer import Claimer, explain_claim_error
 from asyncjob_worker.claiming.selector import ClaimSelector
-from asyncjob_worker.clock import lease_seconds
-from asyncjob_worker.errors import HeartbeatsLateError
+from asyncjob_worker.clock import boottime
+from asyncjob_worker.errors import HeartbeatLagError
 from asyncjob_worker.leases.held_job import HeldJob
 
 log = structlog.get_logger()
@@ -82,17 +82,17 @@ class Slots:
                     self.wake()
 
     async def _claim_and_run(self, candidate: Candidate, backoff: ExponentialBackoff) -> None:
-        sent_at = lease_seconds()
+        sent_at = boottime()
         try:
             held = await self._claimer.claim(candidate)
-        except (ApiError, HeartbeatsLateError) as error:
+        except (ApiError, HeartbeatLagError) as error:
             self._selector.put_back(candidate)
             pause = backoff.next_delay()
             log.warning("cannot claim", error=explain_claim_error(error), retry_in=round(pause, 1))
             await _wait_for(self._draining, pause)
             return
         backoff.reset()
-        self._selector.record_claim(lease_seconds() - sent_at, won=held is not None)
+        self._selector.record_claim(boottime() - sent_at, won=held is not None)
         if held is None:
             return
         self._running[held] = candidate
@@ -109,7 +109,7 @@ class Slots:
                 return candidate
             self._wakeup.clear()
             ready_at = self._selector.ready_at()
-            limit = None if ready_at is None else max(0.0, ready_at - lease_seconds())
+            limit = None if ready_at is None else max(0.0, ready_at - boottime())
             await _wait_for(self._wakeup, limit)
         return None
 

@@ -85,9 +85,9 @@ class QueuedJobWatcher:
 
     async def run(self) -> None:
         """Watch until cancelled; after errors retry with a backoff of 1 to 60 s."""
-        pace = event_loop_pacer()
+        pacer = event_loop_pacer()
         while True:
-            pace.start_round()
+            pacer.start_round()
             self._watch_task = asyncio.create_task(self._watch())
             try:
                 await asyncio.wait({self._watch_task})
@@ -96,7 +96,7 @@ class QueuedJobWatcher:
             if self._watch_task.cancelled():
                 continue
             error = self._watch_task.result()
-            pause = pace.next_delay(failed=error is not None)
+            pause = pacer.next_delay(failed=error is not None)
             if error is not None:
                 self.is_watching = False
                 wait = round(pause, 1)

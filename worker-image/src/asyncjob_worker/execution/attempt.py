@@ -14,7 +14,7 @@ from asyncjob.app.errors import AttemptOverError
 from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.json_types import child, integer
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.clock import boottime, now_text
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask, MiddlewareStarter
 from asyncjob_worker.execution.io_retry import AttemptStopped
 from asyncjob_worker.execution.object_store import ObjectStoreClient
@@ -107,7 +107,7 @@ class Attempt:
         services, context = self._services, self._build_context()
         starter = MiddlewareStarter(self._app, services.executor, services.resources)
         task = HandlerTask(self._held, context, starter, self._on_start)
-        result = await task.run(self._handler, payload, self._settings.stop_wait)
+        result = await task.run(self._handler, payload, self._settings.stop_grace_seconds)
         await self._await_submissions(context)
         return result
 
@@ -117,7 +117,7 @@ class Attempt:
         try:
             await context.wait_for_submissions()
         except AttemptOverError:
-            if lease_seconds() >= held.times_out_at:
+            if boottime() >= held.times_out_at:
                 held.stop(Stop.TIMED_OUT)
             if held.stopped is None:
                 raise
@@ -129,7 +129,7 @@ class Attempt:
         return JobContext(
             job_info_of(held),
             held,
-            remaining=lambda: held.times_out_at - lease_seconds(),
+            remaining=lambda: held.times_out_at - boottime(),
             max_bytes=self._settings.max_free_json,
             children=self._children,
         )
@@ -141,15 +141,15 @@ class Attempt:
             return self._stop_outcome(stopped.why, stopped.detail)
 
     def _stop_outcome(self, why: Stop, detail: str = "") -> PhaseChange | None:
-        held, now, draw = self._held, now_text(), random.random()
+        held, now, jitter_sample = self._held, now_text(), random.random()
         return outcomes.stopped(
-            held.job, why, refusal=held.refusal, detail=detail, now=now, draw=draw
+            held.job, why, refusal=held.refusal, detail=detail, now=now, jitter_sample=jitter_sample
         )
 
     def _failure_outcome(self, error: BaseException) -> PhaseChange:
-        draw = random.random()
+        jitter_sample = random.random()
         return outcomes.failed(
-            self._held.job, error, self._app.categories, now=now_text(), draw=draw
+            self._held.job, error, self._app.categories, now=now_text(), jitter_sample=jitter_sample
         )
 
 

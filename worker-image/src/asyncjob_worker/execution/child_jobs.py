@@ -41,7 +41,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.phases import FINISHED_PHASES
 from asyncjob.names import CONTENT_ANNOTATION, JOBS, PARENT_LABEL, collection_path, job_path
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import is_policy_refusal
 
@@ -172,7 +172,7 @@ class AttemptChildJobs:
             )
 
     def _check_may_submit(self, manifest: ChildManifest) -> None:
-        held, now = self._held, lease_seconds()
+        held, now = self._held, boottime()
         over = self._stopped or held.stopped is not None or held.writing_outcome
         if over or now >= min(held.lease_expires_at, held.times_out_at):
             reason = held.stopped.value if held.stopped else "it has ended"

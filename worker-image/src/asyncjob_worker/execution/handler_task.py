@@ -14,7 +14,7 @@ import structlog
 from asyncjob.app import Handler, Isolation, JobContext, Resources, WorkerApp
 from asyncjob.app.context import Stop
 from asyncjob.app.handler import Middleware, wrap_in_middleware
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.isolation.executor import (
     HandlerExecutor,
     HandlerExitError,
@@ -63,11 +63,11 @@ class HandlerTask:
         self._loop = asyncio.get_running_loop()
         self._wakeup = asyncio.Event()
 
-    async def run(self, handler: Handler, payload: object, stop_wait: float) -> object:
+    async def run(self, handler: Handler, payload: object, stop_grace_seconds: float) -> object:
         """Return the handler's result; raises what the handler raises, or HandlerStopped.
 
-        A handler that was asked to stop gets `stop_wait` seconds before it is killed, if it can be,
-        or abandoned; the job's own grace period if the job was cancelled; and at most
+        A handler that was asked to stop gets `stop_grace_seconds` before it is killed, if it can
+        be, or abandoned; the job's own grace period if the job was cancelled; and at most
         FENCED_SECONDS before it is killed if the job is fenced. A handler that is stopped
         beforehand is never started.
         """
@@ -81,7 +81,7 @@ class HandlerTask:
             self._on_start(future)
             await self._wait_until_over(started)
             if self._held.stopped is not None:
-                raise await self._stop(started, stop_wait)
+                raise await self._stop(started, stop_grace_seconds)
         finally:
             self._held.on_stop = self._held.on_fenced = None
         if future.cancelled():
@@ -90,7 +90,7 @@ class HandlerTask:
 
     async def _wait_until_over(self, started: RunningHandler) -> None:
         started.future.add_done_callback(self._wake)
-        seconds_left = self._held.times_out_at - lease_seconds()
+        seconds_left = self._held.times_out_at - boottime()
         timer = self._loop.call_later(seconds_left, self._held.stop, Stop.TIMED_OUT)
         try:
             await self._wakeup.wait()
@@ -100,9 +100,9 @@ class HandlerTask:
         finally:
             timer.cancel()
 
-    async def _stop(self, started: RunningHandler, stop_wait: float) -> HandlerStopped:
+    async def _stop(self, started: RunningHandler, stop_grace_seconds: float) -> HandlerStopped:
         _interrupt(started)
-        await self._wait_for_stop(started, stop_wait)
+        await self._wait_for_stop(started, stop_grace_seconds)
         if not started.future.done() and started.kill is not None:
             log.warning("handler ignores the stop and is killed", job=self._held.job.name)
             started.kill()
@@ -113,23 +113,23 @@ class HandlerTask:
         log.error("handler ignores the stop and is abandoned", job=self._held.job.name, why=why)
         return HandlerStopped(why, started.future)
 
-    async def _wait_for_stop(self, started: RunningHandler, stop_wait: float) -> None:
+    async def _wait_for_stop(self, started: RunningHandler, stop_grace_seconds: float) -> None:
         """Wait for a handler that was asked to stop; a new reason may change its time."""
-        stopped_at = lease_seconds()
+        stopped_at = boottime()
         while not started.future.done():
-            deadline = stopped_at + self._stop_grace(started, stop_wait)
+            deadline = stopped_at + self._stop_grace(started, stop_grace_seconds)
             self._wakeup.clear()
             try:
-                async with asyncio.timeout(deadline - lease_seconds()):
+                async with asyncio.timeout(deadline - boottime()):
                     await self._wakeup.wait()
             except TimeoutError:
                 return
 
-    def _stop_grace(self, started: RunningHandler, stop_wait: float) -> float:
+    def _stop_grace(self, started: RunningHandler, stop_grace_seconds: float) -> float:
         """Return how many seconds the handler gets to stop, by the reason as it is now."""
         if self._held.stopped is Stop.FENCED and started.kill is not None:
-            return min(stop_wait, FENCED_SECONDS)
-        return self._cancel_grace() if self._held.stopped is Stop.CANCELLED else stop_wait
+            return min(stop_grace_seconds, FENCED_SECONDS)
+        return self._cancel_grace() if self._held.stopped is Stop.CANCELLED else stop_grace_seconds
 
     def _cancel_grace(self) -> float:
         """Return the job's grace period less the time to write the outcome.

@@ -12,7 +12,7 @@ import structlog
 from asyncjob.app.context import Stop
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube.pacing import ExponentialBackoff
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.held_job import HeldJob
 
 log = structlog.get_logger()
@@ -97,7 +97,7 @@ async def run_unless_stopped(
     """
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     held.on_stop = lambda: loop.call_soon_threadsafe(stopping.set)
-    timer = loop.call_later(held.times_out_at - lease_seconds(), held.stop, Stop.TIMED_OUT)
+    timer = loop.call_later(held.times_out_at - boottime(), held.stop, Stop.TIMED_OUT)
     task, stop_task = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
     try:
         if held.stopped is None:

@@ -41,7 +41,7 @@ class ResultStore:
     def __init__(self, settings: Settings, object_store: ObjectStoreClient) -> None:
         self._max_bytes = settings.max_free_json
         self._offload = settings.offload
-        self._drain_grace = settings.stop_wait
+        self._drain_grace = settings.stop_grace_seconds
         self._object_store = object_store
 
     async def store(self, held: HeldJob, handler: Handler, result: object) -> PhaseChange:

@@ -19,7 +19,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices, job_info_of
 from asyncjob_worker.execution.hooks import HookEvents
 from asyncjob_worker.execution.payloads import ReadObject, no_cluster
@@ -69,7 +69,7 @@ class JobRunner:
         )
         self._metrics = metrics or Metrics()
         self._tracing = tracing
-        self.running_handlers = RunningHandlers(lease_seconds, self._metrics.handler_ended)
+        self.running_handlers = RunningHandlers(boottime, self._metrics.handler_ended)
         self._abandoned: set[HandlerFuture] = set()
         self._stopping: Stop | None = None
         self._closing = asyncio.Event()
@@ -87,8 +87,9 @@ class JobRunner:
 
     async def run(self, held: HeldJob) -> None:
         """Run one job until its outcome is written, and until an abandoned handler has ended."""
+        attempt = self._new_attempt(held)
         with self._tracing.attempt(held) as trace, job_log_context(job_info_of(held)):
-            attempt = await self._run(held, trace)
+            await self._run(held, attempt, trace)
         if attempt.abandoned is not None:
             self._on_abandoned(held)
             await self._wait_for_abandoned(attempt.abandoned)
@@ -111,16 +112,13 @@ class JobRunner:
         """Release the handler threads, without waiting for handlers that never end."""
         self._services.executor.close()
 
-    async def _run(self, held: HeldJob, trace: AttemptTrace) -> Attempt:
-        """Run the attempt and write its outcome, with its lease renewed all the while.
-
-        A job whose handler will only end with the process stays leased until then.
-        """
+    def _new_attempt(self, held: HeldJob) -> Attempt:
         handler = self._app.handlers[held.job.type]
         on_start = partial(self._on_handler_started, held)
-        attempt = Attempt(
-            held, handler, self._app, self._settings, self._services, on_start=on_start
-        )
+        return Attempt(held, handler, self._app, self._settings, self._services, on_start=on_start)
+
+    async def _run(self, held: HeldJob, attempt: Attempt, trace: AttemptTrace) -> None:
+        """Run the attempt and write its outcome, with its lease renewed all the while."""
         self.running.add(held)
         self._heartbeat.add(held)
         held.fence_if_expired()
@@ -130,13 +128,12 @@ class JobRunner:
             outcome = await attempt.run()
             if self._outlives_drain(held, attempt):
                 trace.ended(None)
-                return attempt
+                return  # the heartbeat goes on: the job stays leased until the process ends
             trace.ended(await self._write_outcome(held, outcome))
         except Exception:
             self._remove(held)
             raise
         self._remove(held)
-        return attempt
 
     def _apply_earlier_stops(self, held: HeldJob) -> None:
         """Apply stops that were decided before the claim was answered."""
@@ -166,7 +163,7 @@ class JobRunner:
             self._metrics.fenced(held.job.type)
             return None
         held.writing_outcome = True
-        seconds = lease_seconds() - held.started_at
+        seconds = boottime() - held.started_at
         stored = await self._outcome_writer.write(held, outcome)
         if stored is None:
             self._metrics.fenced(held.job.type)

@@ -32,7 +32,7 @@ from asyncjob.free_json import FreeJsonError, normalize
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.logs import configure_logging
 from asyncjob_worker.app_loader import load_app
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.child_link import (
     ActiveRun,
@@ -185,7 +185,7 @@ class HandlerLoop:
         return JobContext(
             active.request.info,
             active.reports,
-            remaining=lambda: active.request.ends_at - lease_seconds(),
+            remaining=lambda: active.request.ends_at - boottime(),
             stopping=active.stopping,
             max_bytes=self._max_free_json,
             children=active.children,

@@ -17,7 +17,7 @@ from asyncjob.app.error_report import ErrorKind, ErrorReport, HandlerCrashedErro
 from asyncjob.app.errors import SubmitError
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json, JsonObject
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.pool import HandlerProcess, ProcessPool
 from asyncjob_worker.isolation.protocol import (
@@ -126,7 +126,7 @@ class ProcessExecution:
             log.error("handler's process died", job=job, pid=process.pid, how=how)
 
     def _encode_request(self) -> bytes:
-        ends_at = lease_seconds() + self._context.seconds_left
+        ends_at = boottime() + self._context.seconds_left
         limit = self._handler.memory_mib
         request = RunRequest(self._context.info, cast("Json", self._payload), ends_at, limit)
         try:

@@ -4,18 +4,15 @@ Each heartbeat carries the handler's newest progress and checkpoint. It is a thr
 handler that blocks the event loop must not cost the other jobs their leases. Jobs are handed over
 through a plain set, so that a job shorter than a tick costs this thread nothing. After an
 unexpected error the thread starts its loop again; if it ends all the same, the worker notices
-(`alive`, `liveness`).
-
-In an overloaded process nothing is sure to run in time, heartbeats included. The thread measures
-how late it runs: leases that are too short for that are not claimed, and held ones are given up
-earlier.
+(`alive`, `liveness`). How late the thread runs is measured by its `HeartbeatLag`.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Self
 
 import structlog
 
@@ -25,8 +22,9 @@ from asyncjob.free_json import size_of
 from asyncjob.json_types import child, integer
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.pacing import ExponentialBackoff
-from asyncjob_worker.clock import awake_seconds, lease_seconds, now_text
-from asyncjob_worker.leases.held_job import FENCED_SECONDS, SAFETY_SECONDS, HandlerReport, HeldJob
+from asyncjob_worker.clock import boottime, monotonic, now_text
+from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
+from asyncjob_worker.leases.held_job import FENCED_SECONDS, HandlerReport, HeldJob
 from asyncjob_worker.leases.ownership import Ownership, check_ownership
 from asyncjob_worker.leases.patches import renewal_patch
 from asyncjob_worker.leases.stall_detector import (
@@ -49,14 +47,13 @@ MIN_PAUSE_SECONDS = 0.25
 MIN_TIMEOUT_SECONDS = 1.0
 """Shortest time that a heartbeat waits for its answer, unless a third of the lease is less."""
 
-WINDOW_SECONDS: Final = 30.0
-"""How long a delay is remembered; up to twice as long, because two windows are compared."""
 
-_RENEWAL_POINT: Final = 1 / 3
-"""The part of a lease after which its heartbeat is due."""
+@dataclass(slots=True)
+class HeartbeatCounts:
+    """How many heartbeats were stored, and how many failed."""
 
-_MAX_LEASE_SHARE: Final = 1 / 4
-"""A held lease is given up early by at most this part of it, however late the thread has been."""
+    stored: int = 0
+    failed: int = 0
 
 
 class HeartbeatThread:
@@ -93,9 +90,8 @@ class HeartbeatThread:
             blocking_job=blocking_job,
         )
         self.liveness = LivenessCounter()
-        self.lateness = Lateness(TICK_SECONDS, awake_seconds)
-        self.renewals = 0
-        self.renewal_failures = 0
+        self.lag = HeartbeatLag(TICK_SECONDS, monotonic)
+        self.counts = HeartbeatCounts()
 
     @property
     def alive(self) -> bool:
@@ -124,14 +120,6 @@ class HeartbeatThread:
         """Return whether the job's lease is still to be renewed."""
         return held in self._jobs
 
-    def count_renewal(self) -> None:
-        """Count a successful renewal."""
-        self.renewals += 1
-
-    def count_failure(self) -> None:
-        """Count a failed renewal."""
-        self.renewal_failures += 1
-
     def _main(self) -> None:
         backoff = ExponentialBackoff(initial=0.5, cap=5.0)
         while not self._stopping.is_set():
@@ -147,18 +135,18 @@ class HeartbeatThread:
             KubeSession(
                 access, field_manager="asyncjob-worker", observer=self._metrics.request
             ) as session,
-            HeartbeatSender(session, self) as renewals,
+            HeartbeatSender(session, self._jobs, self.counts) as renewals,
         ):
             while not self._stopping.is_set():
                 self.liveness.tick()
-                self.lateness.tick()
+                self.lag.tick()
                 self._stall_detector.check(self._job_names)
                 self._tick(renewals.renew)
                 renewals.reap()
                 await asyncio.sleep(TICK_SECONDS)
 
     def _tick(self, renew: Callable[[HeldJob], None]) -> None:
-        now = lease_seconds()
+        now = boottime()
         for held in list(self._jobs):
             if self._is_lost(held, now):
                 log.error("lease lost: no heartbeat got through in time", job=held.job.name)
@@ -171,7 +159,7 @@ class HeartbeatThread:
     def _is_lost(self, held: HeldJob, now: float) -> bool:
         if held.writing_outcome or held.stopped is Stop.FENCED:
             return False
-        return now > self.lateness.safe_until(held)
+        return now > self.lag.safe_until(held)
 
     def _should_kill(self, held: HeldJob, now: float) -> bool:
         """Return whether a fenced handler has had its time to stop and is still there.
@@ -197,25 +185,18 @@ class HeartbeatThread:
         return sorted(held.job.name for held in list(self._jobs))
 
 
-class HeartbeatRegistry(Protocol):
-    """The jobs that are still to be renewed, and the counts of renewals."""
-
-    def contains(self, held: HeldJob) -> bool:
-        """Return whether the job's lease is still to be renewed."""
-
-    def count_renewal(self) -> None:
-        """Count a successful renewal."""
-
-    def count_failure(self) -> None:
-        """Count a failed renewal."""
-
-
 class HeartbeatSender:
-    """Sends heartbeats over one session; leaving the context cancels those under way."""
+    """Sends heartbeats over one session; leaving the context cancels those under way.
 
-    def __init__(self, session: KubeSession, registry: HeartbeatRegistry) -> None:
+    `renewing` are the jobs whose leases are still to be renewed.
+    """
+
+    def __init__(
+        self, session: KubeSession, renewing: Container[HeldJob], counts: HeartbeatCounts
+    ) -> None:
         self._session = session
-        self._registry = registry
+        self._renewing = renewing
+        self._counts = counts
         self._tasks: dict[HeldJob, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
@@ -248,13 +229,13 @@ class HeartbeatSender:
 
         Ends after a pause if it has failed, so that the next is not sent at once.
         """
-        report, sent_at = held.unsaved_report(), lease_seconds()
+        report, sent_at = held.unsaved_report(), boottime()
         body = renewal_patch(held, report, now_text())
         try:
             async with asyncio.timeout(_request_timeout(held, sent_at)):
                 await self._session.json_patch(held.status_path, body)
         except (ApiError, TimeoutError) as error:
-            self._registry.count_failure()
+            self._counts.failed += 1
             if isinstance(error, TimeoutError) or error.retryable:
                 self._record_unconfirmed(held, sent_at, error)
             else:
@@ -269,7 +250,7 @@ class HeartbeatSender:
         held.renewals += 1
         if report:
             held.stored_version = report.version
-        self._registry.count_renewal()
+        self._counts.stored += 1
 
     def _record_unconfirmed(self, held: HeldJob, sent_at: float, error: Exception) -> None:
         log.warning("heartbeat failed", job=held.job.name, error=str(error) or "no answer")
@@ -280,7 +261,7 @@ class HeartbeatSender:
         self, held: HeldJob, report: HandlerReport | None, error: ApiError
     ) -> None:
         check = await check_ownership(self._session, held)
-        if not self._registry.contains(held) or held.writing_outcome:
+        if held not in self._renewing or held.writing_outcome:
             return  # the outcome was sent meanwhile; its writer checks the ownership itself
         if check.ownership in {Ownership.FENCED, Ownership.LEFT}:
             log.warning("fenced: the job is no longer ours", job=held.job.name)
@@ -317,46 +298,3 @@ def _request_timeout(held: HeldJob, now: float) -> float:
     """Return how many seconds to wait for an answer and still have time for another try."""
     left = held.safe_until - now
     return min(held.policy.lease_duration_seconds / 3, max(MIN_TIMEOUT_SECONDS, left / 2))
-
-
-class Lateness:
-    """How late a thread runs that should run every `interval` seconds.
-
-    `clock` has to stop while the machine sleeps. Written by that thread, read by any.
-    """
-
-    def __init__(self, interval: float, clock: Callable[[], float]) -> None:
-        self._interval = interval
-        self._clock = clock
-        self._last_tick_at: float | None = None
-        self._window_start = 0.0
-        self._worst = 0.0
-        self._worst_before = 0.0
-
-    def tick(self) -> None:
-        """Record that the thread runs."""
-        now = self._clock()
-        late = self._late_by(now)
-        if now - self._window_start > WINDOW_SECONDS:
-            self._worst_before, self._worst, self._window_start = self._worst, 0.0, now
-        self._worst, self._last_tick_at = max(self._worst, late), now
-
-    @property
-    def seconds(self) -> float:
-        """The greatest delay in the last windows, or the present one if that is greater."""
-        return max(self._worst_before, self._worst, self._late_by(self._clock()))
-
-    @property
-    def shortest_lease(self) -> float:
-        """The shortest lease that can be kept: renewed late, and given up late if that fails."""
-        return (2 * self.seconds + SAFETY_SECONDS) / (1 - _RENEWAL_POINT)
-
-    def safe_until(self, held: HeldJob) -> float:
-        """Return until when a handler may run if this thread, late as it is, is to stop it."""
-        max_early = held.policy.lease_duration_seconds * _MAX_LEASE_SHARE
-        return held.safe_until - min(self.seconds, max_early)
-
-    def _late_by(self, now: float) -> float:
-        if self._last_tick_at is None:
-            return 0.0
-        return max(0.0, now - self._last_tick_at - self._interval)

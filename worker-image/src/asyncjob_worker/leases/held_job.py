@@ -23,7 +23,7 @@ from asyncjob.names import (
     SCHEDULED_TIME_ANNOTATION,
     job_status_path,
 )
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 
 SAFETY_SECONDS: Final = 1.0
 """How long before its lease can have expired a handler is stopped."""
@@ -172,13 +172,13 @@ class HeldJob:
             if self.stopped is None or _STOP_RANK[why] > _STOP_RANK[self.stopped]:
                 self.stopped = why
                 if why is Stop.FENCED:
-                    self.fenced_at = lease_seconds()
+                    self.fenced_at = boottime()
         if (on_stop := self.on_stop) is not None:
             on_stop()
 
     def fence_if_expired(self) -> None:
         """Stop it if its lease may have expired while the event loop or the machine stood still."""
-        if self.stopped is not Stop.FENCED and lease_seconds() > self.safe_until:
+        if self.stopped is not Stop.FENCED and boottime() > self.safe_until:
             log.error("lease lost before the handler began", job=self.job.name)
             self.stop(Stop.FENCED)
 

@@ -1,11 +1,13 @@
-"""Writes a job's outcome: one write, retried until it is stored or the job is no longer ours.
+"""Writes a job's outcome: one write, retried until it is stored or given up.
 
+It is given up when the job is no longer ours, or after `MAX_OUTCOME_REFUSALS` refusals.
 Whether a failed write was stored all the same is decided by reading the job again.
 """
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from enum import Enum, auto
 
 import structlog
 
@@ -14,7 +16,7 @@ from asyncjob.json_types import text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob_worker.clock import lease_seconds
+from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import Ownership, OwnershipCheck, check_ownership
 from asyncjob_worker.leases.patches import outcome_patch
@@ -32,6 +34,19 @@ _ABOUT_RESULT = re.compile(r"\bresult\b")
 
 _OUTCOME_FIELDS = ("phase", "lastTransitionTime")
 """These fields show that a stored outcome is ours, not the operator's for the same claim."""
+
+
+class WriteState(Enum):
+    """What is known of an outcome after a try to write it."""
+
+    STORED = auto()
+    """The job holds our outcome."""
+
+    GIVEN_UP = auto()
+    """It will not be written: the job is no longer ours, or every form of it was refused."""
+
+    PENDING = auto()
+    """It has to be tried again."""
 
 
 class OutcomeWriter:
@@ -55,9 +70,9 @@ class OutcomeWriter:
         """
         pending = _OutcomeWrite(self._session, held, outcome, self._on_result_refused)
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
-        while (stored := await pending.try_once()) is None:
+        while (state := await pending.try_once()) is WriteState.PENDING:
             await self._pause(backoff.next_delay())
-        return pending.outcome if stored else None
+        return pending.outcome if state is WriteState.STORED else None
 
 
 class _OutcomeWrite:
@@ -83,45 +98,45 @@ class _OutcomeWrite:
         """The outcome as it is written, possibly replaced by its refusal."""
         return self._outcome
 
-    async def try_once(self) -> bool | None:
-        """Try once; return whether the outcome is stored, None if it has to be tried again."""
-        if lease_seconds() > self._held.lease_expires_at:
+    async def try_once(self) -> WriteState:
+        """Try once to write the outcome."""
+        if boottime() > self._held.lease_expires_at:
             # The job may be another worker's by now, e.g. after this process slept: read it first.
             check = await check_ownership(self._session, self._held)
-            stored = self._evaluate(check)
-            if stored is not None or check.ownership is Ownership.UNKNOWN:
-                return stored
+            state = self._evaluate(check)
+            if state is not WriteState.PENDING or check.ownership is Ownership.UNKNOWN:
+                return state
         return await self._write()
 
-    async def _write(self) -> bool | None:
+    async def _write(self) -> WriteState:
         report = self._held.unsaved_report() if self._with_report else None
         body = outcome_patch(self._held, self._outcome, self._status, report)
         try:
             await self._session.json_patch(self._held.status_path, body)
         except ApiError as error:
             return await self._after_error(error)
-        return True
+        return WriteState.STORED
 
-    async def _after_error(self, error: ApiError) -> bool | None:
+    async def _after_error(self, error: ApiError) -> WriteState:
         check = await check_ownership(self._session, self._held)
-        stored = self._evaluate(check)
-        if stored is not None:
-            return stored
+        state = self._evaluate(check)
+        if state is not WriteState.PENDING:
+            return state
         if check.ownership is Ownership.HELD and isinstance(error, InvalidError | TooLargeError):
             return self._reduce(error)
         log.warning("outcome not stored yet", job=self._held.job.name, error=str(error))
-        return None
+        return WriteState.PENDING
 
-    def _evaluate(self, check: OwnershipCheck) -> bool | None:
-        """Return whether our outcome is stored by this read; None if it can still be written."""
+    def _evaluate(self, check: OwnershipCheck) -> WriteState:
+        """Return what a read of the job shows; pending if the outcome can still be written."""
         match check.ownership:
             case Ownership.HELD:
                 self._status = check.status
-                return None
+                return WriteState.PENDING
             case Ownership.UNKNOWN:
-                return None
+                return WriteState.PENDING
             case Ownership.LEFT if self._is_ours(check):
-                return True
+                return WriteState.STORED
             case _:
                 found = text(check.status, "phase") or "gone"
                 log.warning(
@@ -130,16 +145,16 @@ class _OutcomeWrite:
                     outcome=self._outcome.target.value,
                     found=found,
                 )
-                return False
+                return WriteState.GIVEN_UP
 
     def _is_ours(self, check: OwnershipCheck) -> bool:
         fields = self._outcome.fields
         return all(text(check.status, name) == fields[name] for name in _OUTCOME_FIELDS)
 
-    def _reduce(self, error: ApiError) -> bool | None:
+    def _reduce(self, error: ApiError) -> WriteState:
         """Leave out or replace what the API server refuses although the job is ours.
 
-        Returns False if the outcome is given up, None if it has to be tried again.
+        After `MAX_OUTCOME_REFUSALS` refusals the outcome is given up.
         """
         self._refusals += 1
         log.warning("outcome refused", job=self._held.job.name, error=str(error))
@@ -150,12 +165,12 @@ class _OutcomeWrite:
                 outcome=self._outcome.target.value,
                 error=str(error),
             )
-            return False
+            return WriteState.GIVEN_UP
         if self._concerns_result(error):
             self._outcome = self._on_result_refused(self._held, self._outcome, error)
         elif isinstance(error, TooLargeError) or self._refusals > 1:
             self._with_report = False
-        return None
+        return WriteState.PENDING
 
     def _concerns_result(self, error: ApiError) -> bool:
         if self._outcome.fields.get("result") is None:

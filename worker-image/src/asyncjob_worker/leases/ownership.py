@@ -27,7 +27,7 @@ from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import resolve_policy
 from asyncjob.names import GROUP, job_path, job_status_path
-from asyncjob_worker.clock import lease_seconds, now_text
+from asyncjob_worker.clock import boottime, now_text
 from asyncjob_worker.errors import PolicyMissingError
 from asyncjob_worker.leases.held_job import HeldJob
 
@@ -153,7 +153,7 @@ async def check_ownership(session: KubeSession, held: HeldJob) -> OwnershipCheck
     except ObjectNotFoundError:
         return OwnershipCheck(Ownership.FENCED)
     except UnauthorizedError:
-        return _unauthorized(held, lease_seconds())
+        return _unauthorized(held, boottime())
     except ApiError:
         return OwnershipCheck(Ownership.UNKNOWN)
     held.unauthorized_since = None

@@ -19,7 +19,7 @@ from asyncjob.errors import (
     ObjectNotFoundError,
     UnauthorizedError,
 )
-from asyncjob.json_types import Json, JsonObject, child, flag, text
+from asyncjob.json_types import Json, JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.claim import LeaseHolder
@@ -31,7 +31,6 @@ from asyncjob.names import (
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
 )
-from asyncjob.worker_lease import read_registration
 from asyncjob_worker.errors import CannotStartError
 
 log = structlog.get_logger()
@@ -174,13 +173,6 @@ class WorkerRegistration:
         if isinstance(error, UnauthorizedError):
             return f"the API server does not accept this pod's token: {error}"
         return f"this identity may not write its worker Lease, check the worker's RBAC: {error}"
-
-
-def claiming_worker(lease: JsonObject) -> str:
-    """Return the identity of the worker that a Lease registers; empty if it claims no jobs."""
-    if flag(read_registration(lease), "draining"):
-        return ""
-    return text(child(lease, "spec"), "holderIdentity")
 
 
 def leases_path(namespace: str) -> str:

@@ -24,7 +24,7 @@ from asyncjob.tracing.context import (
     trace_id_of,
 )
 from asyncjob.tracing.spans import remote_context, remote_context_from_ids
-from asyncjob_worker.clock import lease_seconds, wall_nanoseconds
+from asyncjob_worker.clock import boottime, wall_nanoseconds
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.tracing import AttemptTrace
 
@@ -84,7 +84,7 @@ class OpenTelemetryTracing:
 
     def _record_claim(self, held: HeldJob, parent: Context) -> None:
         now = wall_nanoseconds()
-        started = now - int((lease_seconds() - held.started_at) * _NANOSECONDS)
+        started = now - int((boottime() - held.started_at) * _NANOSECONDS)
         self._start_span("claim", held, parent, SpanKind.CLIENT, started).end(now)
 
     def _start_span(

@@ -67,22 +67,22 @@ async def rerun(request: Request, job_id: JobId) -> Response:
     return see_other(room.links.job(done.id, {"did": "rerun", "soon": "1"}))
 
 
-@router.post("/jobs/{id}/{wish}")
-async def act_on_job(request: Request, job_id: JobId, wish: _JobActionName) -> Response:
+@router.post("/jobs/{id}/{action}")
+async def act_on_job(request: Request, job_id: JobId, action: _JobActionName) -> Response:
     """Do one of the other things, and show the job."""
     room, form = await form_context(request, rights.CONTROL_JOBS)
-    act, did = _JOB_ACTIONS[wish]
+    act, did = _JOB_ACTIONS[action]
     await act(room.request_context.operations, job_id, form)
     return see_other(room.links.job(job_id, {"did": did}))
 
 
-@router.post("/queues/{name}/{wish}")
+@router.post("/queues/{name}/{action}")
 async def act_on_queue(
-    request: Request, name: QueueName, wish: Annotated[str, Path(pattern="^(pause|resume)$")]
+    request: Request, name: QueueName, action: Annotated[str, Path(pattern="^(pause|resume)$")]
 ) -> Response:
     """Pause a queue or let it go on."""
     room, _ = await form_context(request, rights.CONTROL_QUEUES)
     room.request_context.cache.require_synced()
-    await room.request_context.operations.set_paused(name, paused=wish == "pause")
-    did = "paused" if wish == "pause" else "unpaused"
+    await room.request_context.operations.set_paused(name, paused=action == "pause")
+    did = "paused" if action == "pause" else "unpaused"
     return see_other(room.links.to("/queues", {"did": did}))

@@ -33,12 +33,14 @@ async def trigger(request: Request, name: CronJobName) -> Response:
     return see_other(room.links.job(done.id, {"did": "triggered", "soon": "1"}))
 
 
-@router.post("/{name}/{wish}")
+@router.post("/{name}/{action}")
 async def act_on_cron_job(
-    request: Request, name: CronJobName, wish: Annotated[str, Path(pattern="^(suspend|resume)$")]
+    request: Request, name: CronJobName, action: Annotated[str, Path(pattern="^(suspend|resume)$")]
 ) -> Response:
     """Suspend it or let it go on."""
     room, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
-    await room.request_context.operations.set_cron_job_suspended(name, suspended=wish == "suspend")
-    did = "cron-suspended" if wish == "suspend" else "cron-resumed"
+    await room.request_context.operations.set_cron_job_suspended(
+        name, suspended=action == "suspend"
+    )
+    did = "cron-suspended" if action == "suspend" else "cron-resumed"
     return see_other(room.links.to("/cron-jobs", {"did": did}))

@@ -34,7 +34,7 @@ const ACTIONS = {
   n: () => document.querySelector('a[rel="next"]')?.click(),
   r: () => document.dispatchEvent(new Event("refresh")),
   x: () => document.activeElement.closest("tr")?.querySelector('input[name="id"]')?.click(),
-  b: () => document.querySelector("#desk .bar button:enabled")?.focus(),
+  b: () => document.querySelector("#dead-letters .bar button:enabled")?.focus(),
   g: () => { goUntil = Date.now() + GO_MILLISECONDS; },
 };
 

@@ -1,6 +1,6 @@
-// On the dead-letter desk: how many are selected, and all of the page at once.
+// On the page of dead letters: how many are selected, and all of the page at once.
 export function countSelected() {
-  const boxes = [...document.querySelectorAll('#desk input[name="id"]')];
+  const boxes = [...document.querySelectorAll('#dead-letters input[name="id"]')];
   const count = boxes.filter((box) => box.checked).length;
   for (const place of document.querySelectorAll("[data-selected]")) {
     place.textContent = count ? ` (${count})` : "";
@@ -15,7 +15,7 @@ export function countSelected() {
 export function selection() {
   document.addEventListener("change", (event) => {
     if (event.target.id === "select-all") {
-      for (const box of document.querySelectorAll('#desk input[name="id"]')) box.checked = event.target.checked;
+      for (const box of document.querySelectorAll('#dead-letters input[name="id"]')) box.checked = event.target.checked;
     }
     countSelected();
   });

@@ -39,13 +39,15 @@ class RateWindow:
         self._observed_at: dict[StartRecord, float] = {}
         self._admitted: set[Reservation] = set()
 
-    def observe_starts(self, starts: Iterable[StartRecord], now: Now, *, live: bool) -> None:
-        """Record the starts in the queue's status; `live`: seen as a change, not from a list."""
+    def observe_starts(
+        self, starts: Iterable[StartRecord], now: Now, *, just_changed: bool
+    ) -> None:
+        """Record the starts in the queue's status, which was seen as it changed or in a list."""
         previous, self._observed_at = self._observed_at, {}
         for start in starts:
             observed_at = previous.get(start)
             if observed_at is None:
-                age = 0.0 if live else max(0.0, -now.seconds_until(start.time))
+                age = 0.0 if just_changed else max(0.0, -now.seconds_until(start.time))
                 observed_at = now.monotonic - age
             self._observed_at[start] = observed_at
 

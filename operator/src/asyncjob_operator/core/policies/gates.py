@@ -184,7 +184,7 @@ def admit(snapshot: Snapshot, now: Now) -> PolicyResult:
     return Admit(ADMIT, children_precondition(snapshot))
 
 
-UNRESERVED: Final = "placeless"
+WITHDRAW_UNRESERVED: Final = "withdraw-unreserved"
 
 
 def withdraw_unreserved(snapshot: Snapshot, now: Now) -> PolicyResult:
@@ -193,10 +193,12 @@ def withdraw_unreserved(snapshot: Snapshot, now: Now) -> PolicyResult:
     if not job.admitted or snapshot.has_reservation or not snapshot.queue.limits.counts_running:
         return None
     message = f"admitted before queue {job.queue} had its limit"
-    return ChangePhase(UNRESERVED, hold(job, Reason.CONCURRENCY_LIMIT, message, now=now.timestamp))
+    return ChangePhase(
+        WITHDRAW_UNRESERVED, hold(job, Reason.CONCURRENCY_LIMIT, message, now=now.timestamp)
+    )
 
 
-STRANDED: Final = "stranded"
+WITHDRAW_UNSERVED: Final = "withdraw-unserved"
 
 
 def withdraw_unserved(snapshot: Snapshot, now: Now) -> PolicyResult:
@@ -210,4 +212,4 @@ def withdraw_unserved(snapshot: Snapshot, now: Now) -> PolicyResult:
     message = f"no worker of queue {job.queue} lists type {job.type} any more: its place is free"
     counts = snapshot.queue.limits.counts_running
     reason = Reason.CONCURRENCY_LIMIT if counts else Reason.RATE_LIMIT
-    return ChangePhase(STRANDED, hold(job, reason, message, now=now.timestamp))
+    return ChangePhase(WITHDRAW_UNSERVED, hold(job, reason, message, now=now.timestamp))

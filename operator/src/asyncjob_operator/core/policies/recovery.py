@@ -23,7 +23,7 @@ from asyncjob_operator.core.liveness import HolderLoss, loss_on_expiry, proven_l
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.snapshot import Snapshot
 
-RECOVERY: Final = "recover"
+RECOVER: Final = "recover"
 
 
 def recover(snapshot: Snapshot, now: Now) -> PolicyResult:
@@ -39,7 +39,7 @@ def recover(snapshot: Snapshot, now: Now) -> PolicyResult:
         if now.monotonic < expires_at:
             return Wait(min(expires_at, loss.until) if loss else expires_at)
         loss = loss_on_expiry(job, lease, snapshot.holder)
-    return ChangePhase(RECOVERY, _loss_outcome(job, loss, now), loss.precondition)
+    return ChangePhase(RECOVER, _loss_outcome(job, loss, now), loss.precondition)
 
 
 def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
@@ -48,7 +48,7 @@ def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
             job, f"cancelled by spec.cancel; {loss.message}", now=now.timestamp
         )
     change_phase = crash if loss.is_crash else release
-    return change_phase(job, loss.reason, loss.message, now=now.timestamp, draw=now.jitter)
+    return change_phase(job, loss.reason, loss.message, now=now.timestamp, jitter_sample=now.jitter)
 
 
 EXECUTION_TIMEOUT: Final = "execution-timeout"
@@ -68,4 +68,6 @@ def enforce_execution_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
         message=f"the attempt ran longer than {limit} s and its worker did not end it",
         reason=Reason.EXECUTION_TIMEOUT,
     )
-    return ChangePhase(EXECUTION_TIMEOUT, fail(job, failure, now=now.timestamp, draw=now.jitter))
+    return ChangePhase(
+        EXECUTION_TIMEOUT, fail(job, failure, now=now.timestamp, jitter_sample=now.jitter)
+    )

@@ -137,7 +137,7 @@ def _resets_baseline(cron: CronJobView, observed: ObservedSpec) -> bool:
     return changed or (previous.suspend and not observed.suspend)
 
 
-DUE: Final = "schedule"
+SCHEDULE: Final = "schedule"
 MAX_MISSED: Final = 2_147_483_647
 
 
@@ -174,7 +174,7 @@ def _settle(snapshot: CronJobSnapshot, due: DueTimes) -> WriteStatus:
     quiet = reason in {CronReason.SCHEDULED, CronReason.REPLACED}
     event = None if quiet else EventToRecord(reason, message)
     return WriteStatus(
-        DUE, fields, reserves=bool(new), needs_fresh_list=snapshot.exclusive, event=event
+        SCHEDULE, fields, reserves=bool(new), needs_fresh_list=snapshot.exclusive, event=event
     )
 
 

@@ -23,7 +23,7 @@ from asyncjob.rest.resources import QueueInfo, WorkerInfo
 OPERATOR_CHECK: Final = "Operator"
 START_OPERATOR: Final = "start it; asyncjob-operator check shows what prevents it"
 MAX_MISSED_LEASES: Final = 3
-"""A leader renews several times within its Lease; one so many Leases late is gone."""
+"""A leader renews several times within its Lease; one that is this many Leases late is gone."""
 
 
 @dataclass(frozen=True, slots=True)

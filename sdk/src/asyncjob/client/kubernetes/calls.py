@@ -92,7 +92,7 @@ class ApiServer:
     ) -> list[T]:
         """Return what `convert` makes of each object of a collection, leaving out None.
 
-        It is read in pages of bounded size, and begun anew where that took too long for the API
+        It is read in pages of bounded size, and started again where that took too long for the API
         server. `items_key` is what an answer calls them. `reduce` returns, after each page, what
         of all that was found is still needed.
         """

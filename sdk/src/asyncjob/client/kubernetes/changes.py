@@ -33,7 +33,7 @@ CheckJob = Callable[[ApiServer, JsonObject], Awaitable[None]]
 async def apply_change(
     api: ApiServer, path: str, decide: DecideChange, check: CheckJob | None = None
 ) -> JsonObject:
-    """Make the wish and return the job; NotFoundError passes through."""
+    """Apply a change and return the job; NotFoundError passes through."""
     refusal: InvalidError | None = None
     for _ in range(MAX_WRITE_TRIES):
         job = await api.get(path)
@@ -56,7 +56,7 @@ async def apply_change(
 
 
 def set_cancel(*, cascade: bool) -> DecideChange:
-    """Return the wish to cancel, or to dismiss a dead letter."""
+    """Return the change that requests a cancel, or dismisses a dead letter."""
 
     def decide(job: JsonObject) -> JsonObject | None:
         spec, phase = child(job, "spec"), _phase(job)
@@ -72,7 +72,7 @@ def set_cancel(*, cascade: bool) -> DecideChange:
 
 
 def set_dismissed(job: JsonObject) -> JsonObject | None:
-    """Return the wish to be done with a dead letter."""
+    """Return the change that dismisses a dead letter."""
     spec = child(job, "spec")
     if flag(spec, "cancel") and _phase(job) in {Phase.DEAD_LETTER, Phase.CANCELLED}:
         return None
@@ -81,7 +81,7 @@ def set_dismissed(job: JsonObject) -> JsonObject | None:
 
 
 def set_field(name: str, value: Json, default: Json) -> DecideChange:
-    """Return the wish that a field has a value; `default` is what an absent one means."""
+    """Return the change that sets a field; `default` is what an absent one means."""
 
     def decide(job: JsonObject) -> JsonObject | None:
         return None if child(job, "spec").get(name, default) == value else {name: value}
@@ -91,7 +91,7 @@ def set_field(name: str, value: Json, default: Json) -> DecideChange:
 
 @dataclass(slots=True)
 class RedriveRequest:
-    """The wish to run a dead letter again; settled on a number by the first look."""
+    """The request to run a dead letter again; its number is set by the first read."""
 
     number: int = 0
 
@@ -114,7 +114,7 @@ class ControlCounter:
     number: int = 0
 
     def __call__(self, obj: JsonObject) -> JsonObject | None:
-        """Decide; ask `is_unacknowledged` first whether an earlier wish is still to be acted on."""
+        """Decide; ask `is_unacknowledged` first whether an earlier request is pending."""
         asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
         if self.number and max(asked, done) >= self.number:
             return None
@@ -122,13 +122,13 @@ class ControlCounter:
         return {self.spec_field: self.number}
 
     def is_unacknowledged(self, obj: JsonObject) -> bool:
-        """Return whether an earlier wish is open: raising the number would take its place."""
+        """Return whether an earlier request is pending: a higher number would replace it."""
         asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
         return asked > done
 
 
 async def raise_counter(api: ApiServer, path: str, counter: ControlCounter) -> JsonObject:
-    """Make the wish once the one before has been acted on; returns the object."""
+    """Request once more, after the request before has been acted on; returns the object."""
     since: float | None = None
     while True:
         if not counter.is_unacknowledged(await api.get(path)):
@@ -174,7 +174,7 @@ async def change_dead_letters(
     *,
     check: CheckJob | None = None,
 ) -> BulkReport:
-    """Make the wish for those that match, `limit` at most; a dry run only says for which."""
+    """Apply a change to those that match, `limit` at most; a dry run only returns which."""
     found = await list_jobs(api, namespace, _dead_letters_only(request.selection), now)
     meant = (
         [job.id for job in reversed(found)][: request.limit]

@@ -68,12 +68,12 @@ _WITHDRAWAL_WAIT_SECONDS: Final = 0.5
 """A submitter that came second needs two requests to take its job back."""
 
 
-async def next_sequence(api: ApiServer, order: JobManifest) -> int | JsonObject:
+async def next_sequence(api: ApiServer, submission: JobManifest) -> int | JsonObject:
     """Return the number to create the job under, or the job that is there already."""
     for _ in range(_MAX_READS):
         began = api.connection.time()
-        newest = await _newest_sequence(api, order)
-        there = await _find_with_key(api, order) or await _find_live(api, order)
+        newest = await _newest_sequence(api, submission)
+        there = await _find_with_key(api, submission) or await _find_live(api, submission)
         if there is not None:
             return there
         if api.connection.time() - began <= READ_VALID_SECONDS:
@@ -81,34 +81,34 @@ async def next_sequence(api: ApiServer, order: JobManifest) -> int | JsonObject:
     raise UnavailableError("looking for jobs with the same deduplicationId takes too long")
 
 
-async def _newest_sequence(api: ApiServer, order: JobManifest) -> int:
+async def _newest_sequence(api: ApiServer, submission: JobManifest) -> int:
     """Return the highest number in use; names count down, so that it comes first."""
     page = await api.get(
-        jobs_path(order.namespace),
-        (("labelSelector", _key_selector(order, names.DEDUPLICATION_LABEL)), ("limit", "1")),
+        jobs_path(submission.namespace),
+        (("labelSelector", _key_selector(submission, names.DEDUPLICATION_LABEL)), ("limit", "1")),
         accept=METADATA_LIST_TYPE,
     )
     found = map(as_object, items(page, "items"))
-    return max((sequence_of(_name(one), order.name_prefix) for one in found), default=0)
+    return max((sequence_of(_name(one), submission.name_prefix) for one in found), default=0)
 
 
-async def _find_with_key(api: ApiServer, order: JobManifest) -> JsonObject | None:
-    """Return the job with the order's key, finished or not.
+async def _find_with_key(api: ApiServer, submission: JobManifest) -> JsonObject | None:
+    """Return the job with the submission's key, finished or not.
 
     Of two, one is about to be withdrawn, because the other was quicker: that is waited for. Two are
     all that is kept: who may create jobs can make thousands with one key, each as large as can be.
     """
 
     def is_other(job: JsonObject) -> bool:
-        return match_existing(job, order) is not Match.SAME
+        return match_existing(job, submission) is not Match.SAME
 
-    params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
+    params = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
     found: list[JsonObject] = []
     for _ in range(_MAX_READS):
         found = await api.list_all(
-            jobs_path(order.namespace),
+            jobs_path(submission.namespace),
             params,
-            lambda job: job if has_same_key(job, order) else None,
+            lambda job: job if has_same_key(job, submission) else None,
             reduce=lambda jobs: sorted(jobs, key=is_other)[:2],
         )
         if len(found) < 2:  # noqa: PLR2004  # one job has the key, as it should be
@@ -117,28 +117,30 @@ async def _find_with_key(api: ApiServer, order: JobManifest) -> JsonObject | Non
     return next(iter(found), None)
 
 
-async def _find_live(api: ApiServer, order: JobManifest) -> JsonObject | None:
+async def _find_live(api: ApiServer, submission: JobManifest) -> JsonObject | None:
     """Return a live job with the id, whoever created it: also one applied with kubectl."""
     found = await api.list_all(
-        jobs_path(order.namespace),
-        live_duplicates_selector(order.deduplication_id or ""),
-        lambda job: job if has_same_key(job, order) or is_live(job) else None,
-        reduce=lambda jobs: sorted(jobs, key=lambda job: not has_same_key(job, order))[:1],
+        jobs_path(submission.namespace),
+        live_duplicates_selector(submission.deduplication_id or ""),
+        lambda job: job if has_same_key(job, submission) or is_live(job) else None,
+        reduce=lambda jobs: sorted(jobs, key=lambda job: not has_same_key(job, submission))[:1],
     )
     return next(iter(found), None)
 
 
 async def find_other_with_key(
-    api: ApiServer, order: JobManifest, name: str, version: str | None
+    api: ApiServer, submission: JobManifest, name: str, version: str | None
 ) -> str | None:
-    """Return another job than that of this name that has the order's key, by its name.
+    """Return another job than that of this name that has the submission's key, by its name.
 
     With a version, as of that version, and not as of now.
     """
-    params: Params = (("labelSelector", _key_selector(order, names.IDEMPOTENCY_LABEL)),)
+    params: Params = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
     if version:
         params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
-    found = await api.list_all(jobs_path(order.namespace), params, _name, accept=METADATA_LIST_TYPE)
+    found = await api.list_all(
+        jobs_path(submission.namespace), params, _name, accept=METADATA_LIST_TYPE
+    )
     return next((found_name for found_name in found if found_name != name), None)
 
 
@@ -146,39 +148,39 @@ def _name(obj: JsonObject) -> str:
     return text(child(obj, "metadata"), "name")
 
 
-def _key_selector(order: JobManifest, label: str) -> str:
-    return f"{label}={text(order.labels, label)}"
+def _key_selector(submission: JobManifest, label: str) -> str:
+    return f"{label}={text(submission.labels, label)}"
 
 
 MAX_CREATE_TRIES = 20
 
 
-async def submit_job(api: ApiServer, order: JobManifest) -> Submitted:
+async def submit_job(api: ApiServer, submission: JobManifest) -> Submitted:
     """Create the job, or find it; raises InTheWayError where another job stands in the way."""
     for _ in range(MAX_CREATE_TRIES):
-        wanted = order
-        if order.name_prefix:
-            found = await next_sequence(api, order)
+        wanted = submission
+        if submission.name_prefix:
+            found = await next_sequence(api, submission)
             if not isinstance(found, int):
-                return accept_existing(found, order)
-            wanted = order.with_dedup_sequence(found)
+                return accept_existing(found, submission)
+            wanted = submission.with_dedup_sequence(found)
         done = await _create(api, wanted)
         if done is not None:
             return done
-    raise errors.UnavailableError(f"the name {order.name} is taken and freed again and again")
+    raise errors.UnavailableError(f"the name {submission.name} is taken and freed again and again")
 
 
-async def _create(api: ApiServer, order: JobManifest) -> Submitted | None:
+async def _create(api: ApiServer, submission: JobManifest) -> Submitted | None:
     """Create it; None if the name was taken by what is gone or over by now."""
     waiting, lost = RetryBudget(api.connection, api.patience), False
-    call = Call("POST", jobs_path(order.namespace), body=order.manifest)
+    call = Call("POST", jobs_path(submission.namespace), body=submission.manifest)
     while True:
         try:
             job = (await api.send_once(call)).object
-            await _withdraw_if_key_taken(api, order, job, lost=False)
+            await _withdraw_if_key_taken(api, submission, job, lost=False)
             return to_submitted(job, created=True)
         except AlreadyExistsError:
-            return await _match_existing_job(api, order, lost=lost)
+            return await _match_existing_job(api, submission, lost=lost)
         except ConflictError:  # the namespace is going, or quota was in the way for a moment
             raise
         except AsyncJobError as error:
@@ -187,22 +189,22 @@ async def _create(api: ApiServer, order: JobManifest) -> Submitted | None:
 
 
 async def _match_existing_job(
-    api: ApiServer, order: JobManifest, *, lost: bool
+    api: ApiServer, submission: JobManifest, *, lost: bool
 ) -> Submitted | None:
     try:
-        existing = await api.get(job_path(order.namespace, order.name))
+        existing = await api.get(job_path(submission.namespace, submission.name))
     except ObjectNotFoundError:
         return None
-    found = match_existing(existing, order)
+    found = match_existing(existing, submission)
     if found is Match.FINISHED_DUPLICATE:
         return None
     if found is Match.SAME and lost:
-        await _withdraw_if_key_taken(api, order, existing, lost=True)
-    return accept_existing(existing, order, created=lost)
+        await _withdraw_if_key_taken(api, submission, existing, lost=True)
+    return accept_existing(existing, submission, created=lost)
 
 
 async def _withdraw_if_key_taken(
-    api: ApiServer, order: JobManifest, job: JsonObject, *, lost: bool
+    api: ApiServer, submission: JobManifest, job: JsonObject, *, lost: bool
 ) -> None:
     """Take back a job of our own if another one had its idempotencyKey before it.
 
@@ -211,14 +213,14 @@ async def _withdraw_if_key_taken(
     each but the first sees an earlier one. Where that moment is not known, because the answer was
     lost, any other job counts as earlier: at worst none is accepted, never two.
     """
-    if not order.has_both_keys:
+    if not submission.has_both_keys:
         return
     meta = child(job, "metadata")
     version = None if lost else text(meta, "resourceVersion")
-    other = await find_other_with_key(api, order, text(meta, "name"), version)
+    other = await find_other_with_key(api, submission, text(meta, "name"), version)
     if other is None:
         return
-    await api.merge_patch(job_path(order.namespace, order.name), withdrawal_patch())
+    await api.merge_patch(job_path(submission.namespace, submission.name), withdrawal_patch())
     raise _key_reused_error(other)
 
 
@@ -231,11 +233,11 @@ def _key_reused_error(name: str) -> errors.KeyReusedError:
 
 
 def accept_existing(
-    existing: JsonObject, order: JobManifest, *, created: bool = False
+    existing: JsonObject, submission: JobManifest, *, created: bool = False
 ) -> Submitted:
-    """Return the existing job as what was ordered; raises InTheWayError if it is another."""
+    """Return the existing job as the submitted one; raises InTheWayError if it is another."""
     name = text(child(existing, "metadata"), "name")
-    match match_existing(existing, order):
+    match match_existing(existing, submission):
         case Match.SAME:
             return to_submitted(existing, created=created)
         case Match.KEY_REUSED:

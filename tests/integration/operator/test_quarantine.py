@@ -66,7 +66,7 @@ def test_a_deep_job_and_a_forged_time_blind_the_operator_for_nobody(
         honest.until_phase("after-a-break", "Scheduled", within=30)
         hostile.create("beside-them", notBefore=now(3600))
         hostile.until_phase("beside-them", "Scheduled", within=30)
-        assert operator.logs().count("object set aside") <= 1
+        assert operator.logs().count("object quarantined") <= 1
         assert "depth limit" not in operator.logs()
         assert operator.stop() == 0
     with OperatorProcess(operator_access, tmp_path / "second", *options) as operator:

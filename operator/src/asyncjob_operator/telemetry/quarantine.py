@@ -1,4 +1,4 @@
-"""Contains an error that one object causes: sets the object aside, logs and counts that.
+"""Contains an error that one object causes: quarantines the object, logs and counts that.
 
 Objects may hold values that this code does not expect. Such an object must not stop the operator:
 it alone is left out, until it changes or, for jobs and schedules, until a pause is over.
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Self
 import structlog
 
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.kube.pacing import backoff_delay
 from asyncjob_operator.telemetry.logs import LogThrottle
 
 log = structlog.get_logger()
@@ -24,7 +25,7 @@ MAX_PAUSE: Final = 3600.0
 
 
 class ObjectKind(StrEnum):
-    """Kinds of objects that can be set aside."""
+    """Kinds of objects that can be quarantined."""
 
     JOB = "AsyncJob"
     QUEUE = "AsyncQueue"
@@ -57,7 +58,7 @@ def object_ref(kind: ObjectKind, obj: JsonObject) -> ObjectRef:
 
 
 class Activity(StrEnum):
-    """What an object was set aside in; succeeding in the same activity ends that."""
+    """What an object was quarantined in; succeeding in the same activity ends that."""
 
     OBSERVE = "observe"
     ACT = "act"
@@ -65,11 +66,11 @@ class Activity(StrEnum):
     MEASURE = "measure"
     REPORT = "report"
     WRITE = "write"
-    RECORD_EVENT = "tell"
+    RECORD_EVENT = "record-event"
 
 
 @dataclass(slots=True)
-class _SetAside:
+class _Entry:
     version: str
     failures: int
     until: float
@@ -78,10 +79,10 @@ class _SetAside:
 class Guard:
     """Suppresses exceptions inside; `pause` is then for how many seconds to leave the object."""
 
-    __slots__ = ("_activity", "_containment", "_ref", "pause")
+    __slots__ = ("_activity", "_quarantine", "_ref", "pause")
 
-    def __init__(self, containment: "Containment", ref: ObjectRef, activity: Activity) -> None:
-        self._containment = containment
+    def __init__(self, quarantine: "Quarantine", ref: ObjectRef, activity: Activity) -> None:
+        self._quarantine = quarantine
         self._ref = ref
         self._activity = activity
         self.pause: float | None = None
@@ -96,46 +97,46 @@ class Guard:
         trace: TracebackType | None,
     ) -> bool:
         if error is None:
-            self._containment.record_success(self._ref, self._activity)
+            self._quarantine.record_success(self._ref, self._activity)
             return False
         if not isinstance(error, Exception):
             return False
-        self.pause = self._containment.record_failure(self._ref, self._activity, error)
+        self.pause = self._quarantine.record_failure(self._ref, self._activity, error)
         return True
 
 
-class Containment:
-    """Objects that are set aside.
+class Quarantine:
+    """Objects that are quarantined.
 
-    `on_set_aside` is called with the kind of each, once per version.
+    `on_quarantined` is called with the kind of each, once per version.
     """
 
-    def __init__(self, clock: Callable[[], float], on_set_aside: Callable[[str], None]) -> None:
+    def __init__(self, clock: Callable[[], float], on_quarantined: Callable[[str], None]) -> None:
         self._clock = clock
-        self._on_set_aside = on_set_aside
-        self._set_aside: dict[tuple[ObjectKind, str, str], dict[Activity, _SetAside]] = {}
+        self._on_quarantined = on_quarantined
+        self._entries: dict[tuple[ObjectKind, str, str], dict[Activity, _Entry]] = {}
         self._traceback_throttle = LogThrottle(clock)
 
     def guard(self, ref: ObjectRef, activity: Activity = Activity.OBSERVE) -> Guard:
-        """Return a context manager that sets this object aside if an exception is raised inside."""
+        """Return a context manager that quarantines the object if an exception is raised inside."""
         return Guard(self, ref, activity)
 
     def record_failure(self, ref: ObjectRef, activity: Activity, error: Exception) -> float:
-        """Set the object aside and return for how many seconds."""
-        by_activity = self._set_aside.setdefault(ref.key, {})
+        """Quarantine the object and return for how many seconds."""
+        by_activity = self._entries.setdefault(ref.key, {})
         previous = by_activity.get(activity)
         is_new = previous is None or previous.version != ref.version
         failures = 1 if previous is None or is_new else previous.failures + 1
-        pause = min(INITIAL_PAUSE * 2.0 ** min(failures - 1, 30), MAX_PAUSE)
-        by_activity[activity] = _SetAside(ref.version, failures, self._clock() + pause)
+        pause = backoff_delay(failures, INITIAL_PAUSE, MAX_PAUSE)
+        by_activity[activity] = _Entry(ref.version, failures, self._clock() + pause)
         if is_new:
             self._log(ref, activity, error)
-            self._on_set_aside(ref.kind.value)
+            self._on_quarantined(ref.kind.value)
         return pause
 
     def record_success(self, ref: ObjectRef, activity: Activity) -> None:
         """Record that an activity has succeeded with this version of the object."""
-        by_activity = self._set_aside.get(ref.key) if self._set_aside else None
+        by_activity = self._entries.get(ref.key) if self._entries else None
         if by_activity is None:
             return
         for other, entry in list(by_activity.items()):
@@ -144,44 +145,44 @@ class Containment:
             ):
                 del by_activity[other]
         if not by_activity:
-            del self._set_aside[ref.key]
+            del self._entries[ref.key]
 
-    def is_set_aside(self, ref: ObjectRef) -> bool:
-        """Return whether the object is set aside in this version and its pause is not over."""
-        entries = self._set_aside.get(ref.key, {}).values()
+    def is_quarantined(self, ref: ObjectRef) -> bool:
+        """Return whether the object is quarantined in this version and its pause is not over."""
+        entries = self._entries.get(ref.key, {}).values()
         return any(
             entry.version == ref.version and self._clock() < entry.until for entry in entries
         )
 
     def forget(self, kind: ObjectKind, namespace: str, name: str) -> None:
         """Forget a deleted object."""
-        self._set_aside.pop((kind, namespace, name), None)
+        self._entries.pop((kind, namespace, name), None)
 
     def retain(
         self, kind: ObjectKind, namespace: str | None, present: Container[tuple[str, str]]
     ) -> None:
         """Forget the objects of a namespace, or of all, that are not among `present`."""
-        for key in self.set_aside_names(kind, namespace):
+        for key in self.quarantined_names(kind, namespace):
             if key not in present:
                 self.forget(kind, *key)
 
-    def set_aside_names(self, kind: ObjectKind, namespace: str | None) -> set[tuple[str, str]]:
-        """Return namespace and name of the objects set aside in a namespace, or in all."""
+    def quarantined_names(self, kind: ObjectKind, namespace: str | None) -> set[tuple[str, str]]:
+        """Return namespace and name of the quarantined objects of a namespace, or in all."""
         return {
             (found_namespace, name)
-            for found_kind, found_namespace, name in self._set_aside
+            for found_kind, found_namespace, name in self._entries
             if found_kind is kind and namespace in (None, found_namespace)
         }
 
     def counts_by_kind(self) -> Counter[str]:
-        """Return how many objects are set aside, by kind."""
-        return Counter(kind.value for kind, _, _ in self._set_aside)
+        """Return how many objects are quarantined, by kind."""
+        return Counter(kind.value for kind, _, _ in self._entries)
 
     def _log(self, ref: ObjectRef, activity: Activity, error: Exception) -> None:
         """Log an error, with a traceback at most once a minute for the same kind of failure."""
         message = f"{type(error).__name__}: {error}"
         log.error(
-            "object set aside",
+            "object quarantined",
             kind=ref.kind.value,
             object=f"{ref.namespace}/{ref.name}",
             version=ref.version,

@@ -8,7 +8,7 @@ import pytest
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob_operator.controllers.admission import AdmissionRounds
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.decision import ChangePhase
 from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import DecisionOptions
@@ -41,16 +41,18 @@ class Scene:
 
     def __init__(self) -> None:
         self.now, self.version, self.ear = 0.0, 100, Ear()
-        self.observer = JobController(DecisionOptions(), self.moment, self.ear)
+        self.observer = JobEvaluator(DecisionOptions(), self.moment, self.ear)
 
     def moment(self) -> Now:
         return at(self.now)
 
-    def see(self, name: str = "job", *, live: bool = True, version: int = 0, **changes: Any) -> str:
+    def see(
+        self, name: str = "job", *, just_changed: bool = True, version: int = 0, **changes: Any
+    ) -> str:
         self.version += 1
         obj: Any = raw(name, **changes)
         obj["metadata"]["resourceVersion"] = str(version or self.version)
-        self.observer.on_update(obj, live=live)
+        self.observer.on_update(obj, just_changed=just_changed)
         return f"uid-{name}"
 
     def pass_time(self, seconds: float) -> None:
@@ -217,7 +219,7 @@ def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_fin
     assert scene.ear.wanted == {uid}
 
 
-def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
+def test_a_redrive_request_is_void_once_the_dead_letter_was_dismissed() -> None:
     scene = Scene()
     spec = {"deduplicationId": "one", "redrive": 1}
     scene.see("holder", admitted=True, spec={"deduplicationId": "one"})
@@ -231,7 +233,7 @@ def test_a_wish_to_redrive_is_void_once_the_dead_letter_was_dismissed() -> None:
     assert [record.uid for record in scene.observer.store.finished()] == [uid]
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["in time", "set aside"])
+@pytest.mark.parametrize("fails", [False, True], ids=["in time", "quarantined"])
 def test_a_finished_job_whose_rerun_is_pending_is_known_to_retention(
     monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
@@ -274,8 +276,8 @@ def test_a_death_seen_as_it_happens_is_told_once_with_its_message() -> None:
 def test_deaths_found_in_a_list_are_old_news() -> None:
     scene = Scene()
     scene.see(phase="Running", **running())
-    scene.see(phase="DeadLetter", completionTime=stamp(0), live=False)
-    scene.see("other", phase="DeadLetter", completionTime=stamp(0), live=False)
+    scene.see(phase="DeadLetter", completionTime=stamp(0), just_changed=False)
+    scene.see("other", phase="DeadLetter", completionTime=stamp(0), just_changed=False)
     assert scene.ear.deaths == []
 
 

@@ -14,28 +14,28 @@ from asyncjob_operator.cache.adapters import (
     QueueCacheAdapter,
     WorkerLeaseCacheAdapter,
 )
-from asyncjob_operator.controllers import job_controller as observer_module
+from asyncjob_operator.controllers import job_evaluator as observer_module
 from asyncjob_operator.controllers.admission import AdmissionRounds
-from asyncjob_operator.controllers.cron_job_controller import CronJobController
-from asyncjob_operator.controllers.job_controller import JobController
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.retention import RetentionController
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
-from asyncjob_operator.telemetry.containment import (
+from asyncjob_operator.telemetry.job_metrics import JobMetrics
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from asyncjob_operator.telemetry.quarantine import (
     INITIAL_PAUSE,
     MAX_PAUSE,
     Activity,
-    Containment,
     ObjectKind,
     ObjectRef,
+    Quarantine,
 )
-from asyncjob_operator.telemetry.job_metrics import JobMetrics
-from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.builders import cron_job
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
-from unit.operator.test_job_controller import Ear
+from unit.operator.test_job_evaluator import Ear
 
 
 def nest(levels: int) -> Any:
@@ -57,23 +57,23 @@ class World:
 
     def __init__(self) -> None:
         self.now, self.version, self.ear, self.metrics = 0.0, 100, Ear(), OperatorMetrics()
-        self.containment = Containment(lambda: self.now, lambda _kind: None)
+        self.quarantine = Quarantine(lambda: self.now, lambda _kind: None)
         job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
-        self.observer = JobController(
-            DecisionOptions(), self.moment, self.ear, job_metrics, self.containment
+        self.observer = JobEvaluator(
+            DecisionOptions(), self.moment, self.ear, job_metrics, self.quarantine
         )
         observer = self.observer
         self.due: set[str] = set()
-        self.schedules = CronJobController(
-            "me", observer.scheduled_jobs, self.moment, self.due.add, containment=self.containment
+        self.schedules = CronJobEvaluator(
+            "me", observer.scheduled_jobs, self.moment, self.due.add, quarantine=self.quarantine
         )
         self.scopes = {
-            "queue": InformerStore(QueueCacheAdapter(observer.queues), None, self.containment),
-            "pod": InformerStore(PodCacheAdapter(observer.worker_pods), None, self.containment),
+            "queue": InformerStore(QueueCacheAdapter(observer.queues), None, self.quarantine),
+            "pod": InformerStore(PodCacheAdapter(observer.worker_pods), None, self.quarantine),
             "lease": InformerStore(
                 WorkerLeaseCacheAdapter(observer.worker_pods, observer.worker_registry),
                 None,
-                self.containment,
+                self.quarantine,
             ),
         }
         self.sweep = RetentionController(
@@ -88,7 +88,7 @@ class World:
             record_event=lambda _notice: None,
             is_needed=observer.dependency_graph.is_needed,
             metrics=self.metrics,
-            containment=self.containment,
+            quarantine=self.quarantine,
         )
 
     def moment(self) -> Now:
@@ -100,7 +100,7 @@ class World:
         obj = copy.copy(obj)
         obj["metadata"] = {**obj["metadata"], "resourceVersion": str(self.version)}
         if kind == "job":
-            self.observer.on_update(obj, live=True)
+            self.observer.on_update(obj, just_changed=True)
         elif kind == "cron":
             self.schedules.on_update(obj)
         else:
@@ -116,7 +116,7 @@ class World:
         await self.observer.queue_stats.changed_statuses()
         await self.sweep.run_once()
         admissions = AdmissionRounds(self.observer)
-        with self.containment.guard(ObjectRef(ObjectKind.QUEUE, "ns", "default"), Activity.ACT):
+        with self.quarantine.guard(ObjectRef(ObjectKind.QUEUE, "ns", "default"), Activity.ACT):
             admissions.unverified(("ns", "default"))
             admissions.plan(("ns", "default"), self.moment())
 
@@ -296,7 +296,7 @@ async def furnished() -> World:
     for kind, obj in (("queue", QUEUE), ("pod", POD_OBJECT), ("lease", LEASE), ("cron", CRON)):
         world.take(kind, obj)
     await world.go_on()
-    assert not world.containment.counts_by_kind()
+    assert not world.quarantine.counts_by_kind()
     return world
 
 
@@ -314,7 +314,7 @@ async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_
             world.observer.on_delete(uid)
             world.take(kind, obj)
             await world.go_on()
-            assert not world.containment.counts_by_kind(), value
+            assert not world.quarantine.counts_by_kind(), value
             if kind == "cron":
                 assert "cron-uid" in world.due
                 world.due.clear()
@@ -340,8 +340,10 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
         world.take("job", raw("bad", spec={"cancel": True}))
         for _ in range(3):
             world.observer.evaluate("uid-bad")
-    assert [(entry["event"], entry["object"]) for entry in logs] == [("object set aside", "ns/bad")]
-    assert world.containment.counts_by_kind() == {"AsyncJob": 1}
+    assert [(entry["event"], entry["object"]) for entry in logs] == [
+        ("object quarantined", "ns/bad")
+    ]
+    assert world.quarantine.counts_by_kind() == {"AsyncJob": 1}
     assert world.honest() in world.ear.wanted
     fails = False
     assert world.observer.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
@@ -349,59 +351,59 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
     [uid] = world.observer.delaying_queue.pop_due(world.now, 10)
     world.observer.evaluate(uid)
     assert "uid-bad" in world.ear.wanted
-    assert not world.containment.counts_by_kind()
+    assert not world.quarantine.counts_by_kind()
 
 
 def test_each_version_is_said_and_counted_once_and_rests_until_it_changes() -> None:
     counted: list[str] = []
     now = 0.0
-    containment = Containment(lambda: now, counted.append)
+    quarantine = Quarantine(lambda: now, counted.append)
     first, second = (ObjectRef(ObjectKind.QUEUE, "ns", "q", version) for version in ("9", "10"))
 
     def fail(one: ObjectRef) -> float:
-        with containment.guard(one) as guard:
+        with quarantine.guard(one) as guard:
             raise ValueError
         assert guard.pause is not None
         return guard.pause
 
     with capture_logs() as logs:
         pauses = [fail(first) for _ in range(9)]
-        assert containment.is_set_aside(first)
-        assert not containment.is_set_aside(second)
+        assert quarantine.is_quarantined(first)
+        assert not quarantine.is_quarantined(second)
         assert fail(second) == INITIAL_PAUSE
     assert (len(logs), counted) == (2, ["AsyncQueue", "AsyncQueue"])
     assert pauses[:2] == [INITIAL_PAUSE, 2 * INITIAL_PAUSE]
     assert pauses[-1] == MAX_PAUSE
-    with containment.guard(first):
+    with quarantine.guard(first):
         pass
-    assert containment.counts_by_kind() == {"AsyncQueue": 1}
-    with containment.guard(second):
+    assert quarantine.counts_by_kind() == {"AsyncQueue": 1}
+    with quarantine.guard(second):
         pass
-    assert not containment.counts_by_kind()
+    assert not quarantine.counts_by_kind()
 
 
 def test_what_was_done_badly_ends_with_the_same_done_well_or_with_another_version() -> None:
-    containment = Containment(lambda: 0.0, lambda _kind: None)
+    quarantine = Quarantine(lambda: 0.0, lambda _kind: None)
     one = ObjectRef(ObjectKind.JOB, "ns", "j", "5")
 
     def fail() -> None:
-        with containment.guard(one, Activity.ACT):
+        with quarantine.guard(one, Activity.ACT):
             raise ValueError
 
     fail()
-    with containment.guard(one, Activity.OBSERVE):
+    with quarantine.guard(one, Activity.OBSERVE):
         pass
-    assert containment.counts_by_kind() == {"AsyncJob": 1}
-    with containment.guard(one._replace(version="6"), Activity.OBSERVE):
+    assert quarantine.counts_by_kind() == {"AsyncJob": 1}
+    with quarantine.guard(one._replace(version="6"), Activity.OBSERVE):
         pass
-    assert not containment.counts_by_kind()
+    assert not quarantine.counts_by_kind()
     fail()
-    with containment.guard(one, Activity.ACT):
+    with quarantine.guard(one, Activity.ACT):
         pass
-    assert not containment.counts_by_kind()
+    assert not quarantine.counts_by_kind()
 
 
-def test_a_deleted_object_is_no_longer_set_aside_whoever_tells(
+def test_a_deleted_object_is_no_longer_quarantined_whoever_tells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def unreadable(_obj: object) -> None:
@@ -412,15 +414,15 @@ def test_a_deleted_object_is_no_longer_set_aside_whoever_tells(
     bad: Any = raw("bad", phase="Unheard")
     world.take("job", bad)
     world.take("pod", POD_OBJECT)
-    assert world.containment.counts_by_kind() == {"AsyncJob": 1, "Pod": 1}
+    assert world.quarantine.counts_by_kind() == {"AsyncJob": 1, "Pod": 1}
     world.observer.on_delete_event(bad)
     world.scopes["pod"].list_begins()
     world.scopes["pod"].list_ends("9")
-    assert not world.containment.counts_by_kind()
+    assert not world.quarantine.counts_by_kind()
 
 
 def test_a_cancellation_is_no_failure_of_an_object() -> None:
-    containment = Containment(lambda: 0.0, lambda _kind: None)
-    with pytest.raises(KeyboardInterrupt), containment.guard(ObjectRef(ObjectKind.POD, "ns", "p")):
+    quarantine = Quarantine(lambda: 0.0, lambda _kind: None)
+    with pytest.raises(KeyboardInterrupt), quarantine.guard(ObjectRef(ObjectKind.POD, "ns", "p")):
         raise KeyboardInterrupt
-    assert not containment.counts_by_kind()
+    assert not quarantine.counts_by_kind()

@@ -1,4 +1,4 @@
-"""What users wish: cancel, dismiss, redrive, rerun, suspend."""
+"""What users change of a job later: cancel, dismiss, redrive, rerun, suspend."""
 
 from typing import Any
 

@@ -27,8 +27,8 @@ from asyncjob_operator.core.policies import finished
 from asyncjob_operator.core.policies.finished import is_redrive_requested
 from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
 from asyncjob_operator.core.workers import AffectedTypes
-from asyncjob_operator.telemetry.containment import Containment, ObjectKind, ObjectRef, object_ref
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef, Quarantine, object_ref
 
 MAX_EVALUATED_AT_ONCE = 20
 """Jobs evaluated in one go; more are left to the delaying queue, bit by bit.
@@ -39,7 +39,7 @@ that not even the leader's Lease was renewed.
 
 
 class EvaluationListener(Protocol):
-    """Acts on what the job controller finds."""
+    """Acts on what the job evaluator finds."""
 
     def enqueue(self, uid: str, lane: str) -> None:
         """Queue a job whose reconciliation is due; lanes take turns."""
@@ -54,10 +54,10 @@ class EvaluationListener(Protocol):
         """React to a job that has just become a dead letter, whichever component wrote that."""
 
 
-class JobController:
+class JobEvaluator:
     """Owns the caches that decisions about jobs are based on, and evaluates jobs against them.
 
-    A job whose evaluation raises is set aside: it is evaluated again when it changes, or after a
+    A job whose evaluation raises is quarantined: it is evaluated again when it changes, or after a
     pause. What the cache holds of it stays.
     """
 
@@ -67,9 +67,9 @@ class JobController:
         now: Callable[[], Now],
         listener: EvaluationListener,
         metrics: JobMetrics | None = None,
-        containment: Containment | None = None,
+        quarantine: Quarantine | None = None,
     ) -> None:
-        self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
+        self.quarantine = quarantine or Quarantine(lambda: now().monotonic, lambda _kind: None)
         self.store = JobStore()
         self.watch_position = WatchPosition()
         self.delaying_queue = DelayingQueue()
@@ -82,7 +82,7 @@ class JobController:
             lambda: now().monotonic, self._on_types_change, listener.enqueue_admission
         )
         self.queue_stats = QueueStatsCollector(
-            self.store, self.queues, self.worker_registry, now, self.containment
+            self.store, self.queues, self.worker_registry, now, self.quarantine
         )
         self._options = options
         self._now = now
@@ -92,39 +92,39 @@ class JobController:
         self._refused_redrives: dict[str, int] = {}
         self._rerun_retry_at: dict[str, float] = {}
 
-    def on_update(self, obj: JsonObject, *, live: bool) -> None:
-        """Store and evaluate a job; `live`: from the watch as it changed, not from a list."""
+    def on_update(self, obj: JsonObject, *, just_changed: bool) -> None:
+        """Store and evaluate a job; `just_changed`: seen as it changed, not found in a list."""
         meta = child(obj, "metadata")
         uid = text(meta, "uid")
         if not self.store.is_new_version(uid, text(meta, "resourceVersion")):
             return
-        with self.containment.guard(object_ref(ObjectKind.JOB, obj)) as guard:
+        with self.quarantine.guard(object_ref(ObjectKind.JOB, obj)) as guard:
             job = read_job(obj)
-            self._store_job(job, obj, live=live)
-            self._evaluate(job, self._now(), live=live)
-        self._requeue_if_set_aside(uid, guard.pause)
+            self._store_job(job, obj, just_changed=just_changed)
+            self._evaluate(job, self._now(), just_changed=just_changed)
+        self._requeue_if_quarantined(uid, guard.pause)
 
     def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
         """Store a fresh read of a job that is being reconciled, and decide again from it."""
         job, now = read_job(obj), self._now()
         if job.uid in self.store and self.store.is_new_version(job.uid, job.resource_version):
-            self._store_job(job, obj, live=True)
+            self._store_job(job, obj, just_changed=True)
         now = Now(now.monotonic, now.wall, jitter)
-        return job, self._decide(job, now, live=True)
+        return job, self._decide(job, now, just_changed=True)
 
     def on_delete_event(self, obj: JsonObject) -> None:
         """Handle a DELETED event, also of a job that could never be read."""
         meta = child(obj, "metadata")
         self.on_delete(text(meta, "uid"))
-        self.containment.forget(ObjectKind.JOB, text(meta, "namespace"), text(meta, "name"))
+        self.quarantine.forget(ObjectKind.JOB, text(meta, "namespace"), text(meta, "name"))
 
     def on_delete(self, uid: str) -> None:
         """Forget a deleted job, and evaluate the jobs that this matters to."""
         known = self.store.find(uid)
         namespace, name = (known.namespace, known.name) if known else ("", uid)
-        with self.containment.guard(ObjectRef(ObjectKind.JOB, namespace, name)):
+        with self.quarantine.guard(ObjectRef(ObjectKind.JOB, namespace, name)):
             self._forget(uid)
-        self.containment.forget(ObjectKind.JOB, namespace, name)
+        self.quarantine.forget(ObjectKind.JOB, namespace, name)
 
     def _forget(self, uid: str) -> None:
         job, known = self.store.get(uid), self.store.find(uid)
@@ -149,9 +149,9 @@ class JobController:
         if job is None:
             self._evaluate_finished(uid)
             return
-        with self.containment.guard(_job_ref(job)) as guard:
-            self._evaluate(job, self._now(), live=False)
-        self._requeue_if_set_aside(uid, guard.pause)
+        with self.quarantine.guard(_job_ref(job)) as guard:
+            self._evaluate(job, self._now(), just_changed=False)
+        self._requeue_if_quarantined(uid, guard.pause)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
         """Leave the job alone for this many seconds, even if it changes."""
@@ -189,9 +189,9 @@ class JobController:
         """Return the view of the job's queue."""
         return self.queues.view(job.namespace, job.queue)
 
-    def _store_job(self, job: JobView, obj: JsonObject, *, live: bool) -> None:
+    def _store_job(self, job: JobView, obj: JsonObject, *, just_changed: bool) -> None:
         before, known = self.store.get(job.uid), self.store.find(job.uid)
-        if live and self._metrics:
+        if just_changed and self._metrics:
             self._metrics.record_change(known, job, self._observations.get(job.uid))
         siblings = self.dependency_graph.siblings_status(job)
         duplicates = self.store.first_duplicates(job)
@@ -201,14 +201,14 @@ class JobController:
         self._evaluate_many(self.dependency_graph.on_update(job, known, siblings))
         self.scheduled_jobs.on_update(job, obj, self._now().wall)
         if before and before.phase is not job.phase:
-            if job.phase is Phase.DEAD_LETTER and live:
+            if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._listener.on_dead_letter(job, text(child(obj, "status"), "message"))
             if job.finished:
                 self.queue_stats.record_finished((job.namespace, job.queue))
         self._evaluate_duplicates(job, duplicates)
 
-    def _evaluate(self, job: JobView, now: Now, *, live: bool) -> None:
-        decision = self._decide(job, now, live=live)
+    def _evaluate(self, job: JobView, now: Now, *, just_changed: bool) -> None:
+        decision = self._decide(job, now, just_changed=just_changed)
         self.admission_cache.update(
             job, awaits_reservation=decision.awaits_reservation and decision.effect is None
         )
@@ -216,24 +216,24 @@ class JobController:
             self._listener.dequeue(job.uid)
             self.delaying_queue.requeue_at(job.uid, decision.requeue_at)
             if job.finished:
-                self._retire(job)
+                self._compact_finished(job)
             return
         if job.finished:
-            self.store.keep_requested(job, now.wall)
+            self.store.track_pending_request(job, now.wall)
         if not self.delaying_queue.is_blocked(job.uid, now.monotonic):
             self.delaying_queue.forget(job.uid)
             self._listener.enqueue(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
-    def _requeue_if_set_aside(self, uid: str, seconds: float | None) -> None:
-        """Leave a job alone for the pause it was set aside for, if it was."""
+    def _requeue_if_quarantined(self, uid: str, seconds: float | None) -> None:
+        """Leave a job alone for the pause it was quarantined for, if it was."""
         if seconds is None:
             return
         job = self.store.get(uid)
         if job and job.finished:  # a job that cannot be evaluated must still be removed in time
-            self.store.keep_requested(job, self._now().wall)
+            self.store.track_pending_request(job, self._now().wall)
         self.requeue_after(uid, seconds)
 
-    def _decide(self, job: JobView, now: Now, *, live: bool) -> Decision:
+    def _decide(self, job: JobView, now: Now, *, just_changed: bool) -> Decision:
         queue, dependencies = self.queue_view(job), self.dependency_graph.dependencies(job)
         missing_dependency = bool(dependencies.missing) and not job.control.suspend
         type_known = not queue.has_limits or self.worker_registry.is_served(job)
@@ -243,7 +243,7 @@ class JobController:
             job,
             queue,
             now,
-            live=live,
+            just_changed=just_changed,
             dependency_missing=missing_dependency,
             type_known=type_known,
         )
@@ -270,11 +270,11 @@ class JobController:
         )
         return decide(snapshot, now)
 
-    def _retire(self, job: JobView) -> None:
+    def _compact_finished(self, job: JobView) -> None:
         if is_redrive_requested(job):
-            self.store.keep_requested(job, self._now().wall)
+            self.store.track_pending_request(job, self._now().wall)
         else:
-            self.store.retire(job, self._now().wall)
+            self.store.compact_finished(job, self._now().wall)
         self._observations.pop(job.uid, None)
 
     def _evaluate_finished(self, uid: str) -> None:

@@ -30,7 +30,7 @@ from asyncjob_operator.core.schedules.snapshot import (
     schedule_or_problem,
 )
 from asyncjob_operator.core.schedules.view import CronJobView, ReservedRuns, read_cron_job
-from asyncjob_operator.telemetry.containment import Containment, ObjectKind, ObjectRef, object_ref
+from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef, Quarantine, object_ref
 
 MANY_JOBS: Final = 200
 MANY_JOBS_DELAY: Final = 1.0
@@ -55,7 +55,7 @@ class ObservedReservation:
     """Names of the runs that it has created, or found created."""
 
 
-class CronJobController:
+class CronJobEvaluator:
     """Caches schedules and evaluates them; `enqueue` is called with each that needs a write."""
 
     def __init__(
@@ -66,10 +66,10 @@ class CronJobController:
         enqueue: Callable[[str], None],
         *,
         prunes_history: bool = True,
-        containment: Containment | None = None,
+        quarantine: Quarantine | None = None,
         dedup_window: float = DAY,
     ) -> None:
-        self.containment = containment or Containment(lambda: now().monotonic, lambda _kind: None)
+        self.quarantine = quarantine or Quarantine(lambda: now().monotonic, lambda _kind: None)
         self.delaying_queue = DelayingQueue()
         self.scheduled_jobs = scheduled_jobs
         scheduled_jobs.on_change = self._on_job_change
@@ -90,10 +90,10 @@ class CronJobController:
         known = self._views.get(uid)
         if known and not is_newer(version, known.resource_version):
             return
-        with self.containment.guard(object_ref(ObjectKind.CRON_JOB, obj)) as guard:
+        with self.quarantine.guard(object_ref(ObjectKind.CRON_JOB, obj)) as guard:
             self._store_cron_job(read_cron_job(obj))
             self._evaluate(uid)
-        self._requeue_if_set_aside(uid, guard.pause)
+        self._requeue_if_quarantined(uid, guard.pause)
 
     def on_delete(self, name: ObjectName, version: str = "") -> None:
         """Forget a schedule that was deleted at this version; its jobs are left alone.
@@ -103,7 +103,7 @@ class CronJobController:
         known = self._views.get(self._uids.get(name, ""))
         if known and version and is_newer(known.resource_version, version):
             return
-        self.containment.forget(ObjectKind.CRON_JOB, *name)
+        self.quarantine.forget(ObjectKind.CRON_JOB, *name)
         uid = self._uids.pop(name, None)
         if uid is not None:
             self._views.pop(uid, None)
@@ -126,9 +126,9 @@ class CronJobController:
         if cron is None:
             return
         ref = ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
-        with self.containment.guard(ref) as guard:
+        with self.quarantine.guard(ref) as guard:
             self._evaluate(uid)
-        self._requeue_if_set_aside(uid, guard.pause)
+        self._requeue_if_quarantined(uid, guard.pause)
 
     def _evaluate(self, uid: str) -> None:
         cron, now = self._views[uid], self._now()
@@ -205,8 +205,8 @@ class CronJobController:
         if uid in self._views:
             self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
 
-    def _requeue_if_set_aside(self, uid: str, seconds: float | None) -> None:
-        """Leave a schedule alone for the pause it was set aside for, if it was."""
+    def _requeue_if_quarantined(self, uid: str, seconds: float | None) -> None:
+        """Leave a schedule alone for the pause it was quarantined for, if it was."""
         if seconds is not None:
             self.requeue_after(uid, seconds)
 
@@ -284,44 +284,44 @@ class CronJobCacheAdapter:
 
     kind = ObjectKind.CRON_JOB
 
-    def __init__(self, controller: CronJobController) -> None:
-        self._controller = controller
+    def __init__(self, evaluator: CronJobEvaluator) -> None:
+        self._evaluator = evaluator
 
     def on_update(self, obj: JsonObject) -> None:
         """Store a schedule."""
-        self._controller.on_update(obj)
+        self._evaluator.on_update(obj)
 
     def on_delete(self, name: ObjectName, version: str) -> None:
         """Forget a deleted schedule."""
-        self._controller.on_delete(name, version)
+        self._evaluator.on_delete(name, version)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known schedules."""
-        return self._controller.names_in(namespace)
+        return self._evaluator.names_in(namespace)
 
 
 class CronJobStore(InformerStore):
     """The schedules of one namespace, or of all."""
 
-    def __init__(self, controller: CronJobController, namespace: str | None) -> None:
-        adapter = CronJobCacheAdapter(controller)
-        super().__init__(adapter, namespace, controller.containment)
+    def __init__(self, evaluator: CronJobEvaluator, namespace: str | None) -> None:
+        adapter = CronJobCacheAdapter(evaluator)
+        super().__init__(adapter, namespace, evaluator.quarantine)
 
     def _on_update(self, obj: JsonObject) -> None:
-        """Store a schedule; the controller itself sets aside one whose storing raises."""
+        """Store a schedule; the evaluator itself quarantines one whose storing raises."""
         self._adapter.on_update(obj)
 
 
 async def resync_cron_jobs(
-    session: KubeSession, namespace: str | None, controller: CronJobController
+    session: KubeSession, namespace: str | None, evaluator: CronJobEvaluator
 ) -> int:
     """Read new and changed schedules, forget deleted ones, and return how many there were.
 
     The list has metadata only; each schedule that differs is read live. One that is first seen
     while the list is read may not be in it, and is kept. Raises ApiError if a request fails.
     """
-    before = set(controller.names_in(namespace))
-    before |= controller.containment.set_aside_names(ObjectKind.CRON_JOB, namespace)
+    before = set(evaluator.names_in(namespace))
+    before |= evaluator.quarantine.quarantined_names(ObjectKind.CRON_JOB, namespace)
     listed, repaired, version, turns = set[ObjectName](), 0, "", TimeSlice()
     path = collection_path(namespace, CRON_JOBS)
     async for page in session.pages(path, accept=METADATA_LIST_TYPE):
@@ -330,28 +330,28 @@ async def resync_cron_jobs(
             obj = as_object(item)
             meta = child(obj, "metadata")
             listed.add((text(meta, "namespace"), text(meta, "name")))
-            repaired += await _repair_listed(session, obj, controller)
+            repaired += await _repair_listed(session, obj, evaluator)
             await turns.yield_if_due()
-    known = set(controller.names_in(namespace))
+    known = set(evaluator.names_in(namespace))
     for name in before - listed:
-        controller.on_delete(name, version)
-    return repaired + len(known.difference(controller.names_in(namespace)))
+        evaluator.on_delete(name, version)
+    return repaired + len(known.difference(evaluator.names_in(namespace)))
 
 
 async def _repair_listed(
-    session: KubeSession, obj: JsonObject, controller: CronJobController
+    session: KubeSession, obj: JsonObject, evaluator: CronJobEvaluator
 ) -> bool:
-    """Read a listed schedule if it is newer than the known view and is not set aside."""
+    """Read a listed schedule if it is newer than the known view and is not quarantined."""
     meta = child(obj, "metadata")
     uid, version = text(meta, "uid"), text(meta, "resourceVersion")
-    known = controller.locate(uid)
+    known = evaluator.locate(uid)
     if known and not is_newer(version, known.resource_version):
         return False
-    if controller.containment.is_set_aside(object_ref(ObjectKind.CRON_JOB, obj)):
+    if evaluator.quarantine.is_quarantined(object_ref(ObjectKind.CRON_JOB, obj)):
         return False
     try:
         live = await session.get(cron_job_path(text(meta, "namespace"), text(meta, "name")))
     except ObjectNotFoundError:
         return False
-    controller.on_update(live)
-    return controller.locate(uid) is not known
+    evaluator.on_update(live)
+    return evaluator.locate(uid) is not known
