@@ -1,0 +1,164 @@
+"""One word per concept: a word that was replaced comes back nowhere, and ids are called alike.
+
+The glossary has the words that are used. `Law` was one for a rule, `wish` for the request that a
+control field makes, and so on.
+"""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+EVERYWHERE = frozenset(
+    {
+        *("law", "laws", "wish", "wishes", "wished", "wishing", "placeless", "stranded"),
+        *("keeper", "keepers", "pulse", "pulses", "drawer", "drawers", "containment"),
+        *("desk", "desks", "errand", "errands", "sighting", "sightings"),
+    }
+)
+"""Words that are in no identifier, message, comment or page, those of the tests included."""
+
+IN_WHAT_IS_SHIPPED = EVERYWHERE | frozenset(
+    {
+        *("allotment", "announcer", "autopsy", "census", "childless", "desertion", "emissions"),
+        *("farewell", "hall", "halls", "kin", "kinship", "leftovers", "legality", "lifeline"),
+        *("occupancy", "reckoning", "rival", "rivals", "rollcall", "roster", "shelf"),
+        *("surroundings", "tenure", "untie", "unwant", "upkeep", "watchman"),
+    }
+)
+"""Words that the product and its pages do not have; worlds and people of the tests may."""
+
+ANY_OF_THEM = re.compile("|".join(sorted(IN_WHAT_IS_SHIPPED)))
+"""Finds quickly which files are worth a closer look."""
+
+EXCEPTIONS = {
+    "dev/asyncjob_dev/release/writes.py": (
+        {"wish"},
+        "names of writes in the files that are kept of each release, which are read by them",
+    ),
+    "tests/unit/docs/test_plain_english.py": (
+        {"laws", "wish", "wishes"},
+        "a list of words that users do not read",
+    ),
+    "tests/unit/docs/test_retired_words.py": (EVERYWHERE | IN_WHAT_IS_SHIPPED, "this list"),
+    "docs/explanation/submitting-once.md": ({"rival"}, "plain English for another submitter"),
+}
+"""Path → words that it may have, and why."""
+
+SUFFIXES = {".py", ".md", ".yaml", ".html", ".js", ".toml", ".tpl", ".txt", ".sh"}
+SHIPPED = (
+    "sdk/",
+    "operator/",
+    "worker-image/",
+    "charts/",
+    "crds/",
+    "docs/",
+    "examples/",
+    "README.md",
+)
+LEFT_OUT = (
+    "tests/releases/",  # what was released stays as it was
+    "CHANGELOG.md",  # and so does what was said of it
+    "dev/tools/",  # sources of others' programs
+    "requirements/",
+)
+
+
+@cache
+def files() -> tuple[str, ...]:
+    """Return the tracked text files, those of others left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\n")
+    found = tuple(
+        name
+        for name in listed
+        if Path(name).suffix in SUFFIXES
+        and not name.startswith(LEFT_OUT)
+        and (ROOT / name).is_file()
+    )
+    assert len(found) > 500, "found too few files to be all of them"
+    return found
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text in lower case, those inside of identifiers included."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
+    return {part.lower() for part in parts}
+
+
+def retired_words_of(name: str) -> set[str]:
+    banned = IN_WHAT_IS_SHIPPED if name.startswith(SHIPPED) else EVERYWHERE
+    excepted, _ = EXCEPTIONS.get(name, (frozenset[str](), ""))
+    text = f"{name} {(ROOT / name).read_text(encoding='utf-8')}"
+    if not ANY_OF_THEM.search(text.lower()):
+        return set()
+    return words_of(text) & banned - excepted
+
+
+def test_a_retired_word_is_nowhere() -> None:
+    found = {name: sorted(retired_words_of(name)) for name in files()}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_every_exception_is_still_needed() -> None:
+    for name, (words, _) in EXCEPTIONS.items():
+        there = words_of((ROOT / name).read_text(encoding="utf-8"))
+        assert words <= there, f"{name}: no longer has {sorted(words - there)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("def stop_keeper():", "keeper"), ("class WishError", "wish"), ('"no law"', "law")],
+)
+def test_a_retired_word_is_found_inside_of_names_and_texts(text: str, word: str) -> None:
+    assert word in words_of(text) & EVERYWHERE
+
+
+@pytest.mark.parametrize("text", ["flawless()", "withdrawers", "impulse", "lawn"])
+def test_a_longer_word_is_another(text: str) -> None:
+    assert not words_of(text) & EVERYWHERE
+
+
+def ids_of(folder: str) -> Iterator[tuple[str, str]]:
+    """Return the constants of modules that name a rule or a policy, with the id of each."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            match node:
+                case ast.AnnAssign(
+                    target=ast.Name(id=constant), value=ast.Constant(value=str(found))
+                ):
+                    if re.fullmatch(r"[a-z-]+", found) and not constant.endswith("_LABEL"):
+                        yield constant, found
+                case ast.AnnAssign(
+                    target=ast.Name(id=constant),
+                    value=ast.Call(
+                        func=ast.Name(id="Rule"), args=[ast.Constant(value=str(found)), *_]
+                    ),
+                ):
+                    yield constant, found
+
+
+@pytest.mark.parametrize(
+    ("folder", "at_least"),
+    [
+        ("sdk/src/asyncjob/rules", 50),
+        ("operator/src/asyncjob_operator/core/policies", 15),
+        ("operator/src/asyncjob_operator/core/schedules", 5),
+    ],
+)
+def test_a_constant_is_called_as_its_id_is(folder: str, at_least: int) -> None:
+    found = list(ids_of(folder))
+    assert len(found) >= at_least
+    for constant, name in found:
+        assert constant.strip("_") == re.sub(r"[^a-z]", "_", name).upper()
