@@ -156,6 +156,13 @@ async def test_a_lost_race_is_looked_at_again_at_once_and_then_with_pauses(stage
     assert stage.outcome("conflict") == 3
 
 
+async def test_a_lost_race_requeues_the_job_by_itself(stage: Stage) -> None:
+    stage.job(spec={"cancel": True})
+    stage.session.before_write = lambda _path: stage.session.put(JOB, stage.session.objects[JOB])
+    await stage.actor.reconcile(UID)
+    assert stage.observer.delaying_queue.pop_due(current_time().monotonic, 10) == [UID]
+
+
 @pytest.mark.parametrize(
     "error", [UnknownOutcomeError("no answer"), ForbiddenError(status=403), InvalidError("a rule")]
 )

@@ -154,7 +154,7 @@ class JobEvaluator:
         self._requeue_if_quarantined(uid, guard.pause)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave the job alone for this many seconds, even if it changes."""
+        """Evaluate the job after this many seconds, not before, even if it changes; 0: at once."""
         if uid in self.store:
             self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
             self._listener.dequeue(uid)

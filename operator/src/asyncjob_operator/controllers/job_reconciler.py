@@ -51,7 +51,7 @@ log = structlog.get_logger()
 
 RERUN_REFUSED: Final = "RerunRefused"
 IMMEDIATE_CONFLICT_RETRIES: Final = 2
-"""Conflicts in a row without backoff: the job was just written, and a fresh read resolves that."""
+"""Conflicts in a row without a pause: the job was just written, and a fresh read resolves that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,8 @@ class JobReconciler:
         if isinstance(error, ConflictError):
             self._count(policy, "conflict")
             if self._backoff.failures(uid) <= IMMEDIATE_CONFLICT_RETRIES:
-                return  # evaluated again at once, as each job whose reconciliation ends
+                self._requeue(uid, policy, 0.0)
+                return
         elif isinstance(error, InvalidError | ForbiddenError):
             self._count(policy, "refused")
             pause = self._refused_backoff.record_failure(uid)
@@ -207,10 +208,14 @@ class JobReconciler:
             log.warning("write failed", uid=uid, policy=policy, error=str(error), retry_in=pause)
         if policy == recovery.RECOVER:
             self._metrics.recovery_failed.inc()
+        self._requeue(uid, policy, pause)
+
+    def _requeue(self, uid: str, policy: str, seconds: float) -> None:
+        """Evaluate the job again after so many seconds; a rerun to create holds up nothing else."""
         if policy == finished.RERUN:
-            self._evaluator.delay_rerun(uid, min(pause, self._backoff.cap))
+            self._evaluator.delay_rerun(uid, min(seconds, self._backoff.cap))
         else:
-            self._evaluator.requeue_after(uid, pause)
+            self._evaluator.requeue_after(uid, seconds)
 
     def _reset_backoff(self, uid: str) -> None:
         self._backoff.reset(uid)

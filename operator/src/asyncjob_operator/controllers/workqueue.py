@@ -247,7 +247,11 @@ class Leadership(Protocol):
 
 
 class ReconcilePool:
-    """Reconciles the keys of a queue, a bounded number at once; `on_done` is called with each."""
+    """Reconciles the keys of a queue, a bounded number at once.
+
+    `on_done` is called with each afterwards, to evaluate it again: a key that is added while it is
+    processed is not queued.
+    """
 
     def __init__(
         self,
