@@ -19,6 +19,59 @@ LEGAL = {
     "Succeeded": set(),
     "Cancelled": set(),
 }
+REASONS = {
+    "Queued": {
+        "GateOpened",
+        "StartTimeReached",
+        "BackoffElapsed",
+        "Released",
+        "WorkerGone",
+        "Redriven",
+    },
+    "Pending": {
+        "QueuePaused",
+        "ConcurrencyLimit",
+        "RateLimit",
+        "WaitingForDependency",
+        "Suspended",
+    },
+    "Scheduled": {"NotBefore"},
+    "Retrying": {
+        "HandlerFailed",
+        "RetryRequested",
+        "ExecutionTimeout",
+        "HandlerCrashed",
+        "LeaseExpired",
+        "WorkerCrashed",
+        "WorkerGone",
+        "Released",
+    },
+    "DeadLetter": {
+        "RetriesExhausted",
+        "CrashBudgetExhausted",
+        "NotRetryable",
+        "InvalidPayload",
+        "ResultRefused",
+        "ExecutionTimeout",
+        "QueueTimeout",
+        "UnknownType",
+        "DependencyFailed",
+    },
+    "Cancelled": {"CancelRequested", "DeadlineExceeded", "Duplicate", "Dismissed"},
+}
+"""Why a job may come to a phase; to Running and Succeeded it comes without a reason."""
+
+HOLDER_REASONS = {
+    "HandlerFailed",
+    "RetryRequested",
+    "HandlerCrashed",
+    "Released",
+    "NotRetryable",
+    "InvalidPayload",
+    "ResultRefused",
+}
+"""Why an attempt may be ended by nobody but the worker that holds the job."""
+
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
 GATES = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
 CONTROL_CHANGES = {"cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority"}
@@ -51,10 +104,8 @@ def overreach(before: Obj, after: Obj) -> list[str]:
         return ["an operator has changed a running job"] if changed else []
     if any(was.get(field) != now.get(field) for field in ("checkpoint", "progress")):
         return ["an operator has changed the work of a job that it took away"]
-    theirs = {"HandlerFailed", "RetryRequested", "HandlerCrashed", "Released"}
-    theirs |= {"NotRetryable", "InvalidPayload", "ResultRefused"}
     reason = now["reason"]
-    return [f"an operator has ended an attempt for {reason}"] if reason in theirs else []
+    return [f"an operator has ended an attempt for {reason}"] if reason in HOLDER_REASONS else []
 
 
 def _state(job: Obj) -> Iterator[str]:
@@ -106,6 +157,8 @@ def _step(was: Obj, job: Obj) -> Iterator[str]:
 def _move(was: Obj, now: Obj) -> Iterator[str]:
     if now["phase"] not in LEGAL[was["phase"]]:
         yield f"{was['phase']} to {now['phase']}"
+    if now.get("reason") not in REASONS.get(now["phase"], {None}):
+        yield f"{now['phase']} for the reason {now.get('reason')}"
     grown = len(now.get("history", [])) + now.get("historyOmitted", 0)
     known = len(was.get("history", [])) + was.get("historyOmitted", 0)
     if grown != known + (now["phase"] != "Running"):
