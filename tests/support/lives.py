@@ -8,6 +8,7 @@ from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import Failure, PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.policy import Category
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
@@ -19,11 +20,11 @@ LEFT_OUT: Any = object()
 Decide = Callable[[JobView], PhaseChange]
 
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
-HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
+HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", permanent=True)
 
 TOO_LONG = Failure("Timeout", "Timeout", "too long", reason=Reason.EXECUTION_TIMEOUT)
 UNSTORABLE = Failure(
-    "ResultRefused", "Validation", "too large", final=True, reason=Reason.RESULT_REFUSED
+    "ResultRefused", "Validation", "too large", permanent=True, reason=Reason.RESULT_REFUSED
 )
 
 
@@ -164,7 +165,9 @@ def dropped(view: JobView) -> PhaseChange:
 
 def timed_out(view: JobView) -> PhaseChange:
     """Decide for the dead letter of a job nobody claimed."""
-    return phase_change.dead_letter(view, Reason.QUEUE_TIMEOUT, "nobody came", now=at(9))
+    return phase_change.dead_letter(
+        view, Reason.QUEUE_TIMEOUT, Category.TIMEOUT, "nobody came", now=at(9)
+    )
 
 
 def redriven(view: JobView) -> PhaseChange:

@@ -15,7 +15,7 @@ from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import Failure, PhaseChange, status_fields, status_merge_patch
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
+from asyncjob.lifecycle.policy import Category, read_policy_layer, resolve_policy
 from asyncjob_worker.leases.held_job import HandlerReport, HeldJob
 from asyncjob_worker.leases.patches import outcome_patch, renewal_patch
 
@@ -92,12 +92,16 @@ class JobWrite:
 Decide = Callable[[JobView, str], PhaseChange]
 
 RETRYABLE_FAILURE = Failure(type="ConnectionError", category="Network", message="no luck")
-FINAL_FAILURE = Failure(type="ValueError", category="Validation", message="hopeless", final=True)
+PERMANENT_FAILURE = Failure(
+    type="ValueError", category="Validation", message="hopeless", permanent=True
+)
 
 _BY_WORKER: Final[Mapping[str, Decide]] = {
     "succeed": lambda job, now: phase_change.succeed(job, now=now, result={"sum": 3}),
     "fail": lambda job, now: phase_change.fail(job, RETRYABLE_FAILURE, now=now, jitter_sample=0.5),
-    "give up": lambda job, now: phase_change.fail(job, FINAL_FAILURE, now=now, jitter_sample=0.5),
+    "give up": lambda job, now: phase_change.fail(
+        job, PERMANENT_FAILURE, now=now, jitter_sample=0.5
+    ),
     "release": lambda job, now: phase_change.release(
         job, Reason.RELEASED, "drained", now=now, jitter_sample=0.5
     ),
@@ -119,7 +123,7 @@ _BY_OPERATOR: Final[Mapping[str, Decide]] = {
         job, _dropped(job), "on request", now=now
     ),
     "time out": lambda job, now: phase_change.dead_letter(
-        job, Reason.QUEUE_TIMEOUT, "nobody came", now=now
+        job, Reason.QUEUE_TIMEOUT, Category.TIMEOUT, "nobody came", now=now
     ),
 }
 

@@ -54,11 +54,11 @@ def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
         Failure("E", "Internal", "m", retry_after=5.0),
         Failure("E", "Internal", "m", retry_after=5.0, reason=Reason.RETRY_REQUESTED),
         Failure("E", "Timeout", "m", reason=Reason.EXECUTION_TIMEOUT),
-        Failure("E", "Validation", "m", final=True, reason=Reason.INVALID_PAYLOAD),
-        Failure("E", "Internal", "m", final=True, reason=Reason.RESULT_REFUSED),
-        Failure("E", "Internal", "m" * 9000, final=True),
+        Failure("E", "Validation", "m", permanent=True, reason=Reason.INVALID_PAYLOAD),
+        Failure("E", "Internal", "m", permanent=True, reason=Reason.RESULT_REFUSED),
+        Failure("E", "Internal", "m" * 9000, permanent=True),
     ],
-    ids=lambda failure: f"{failure.reason}-{failure.retry_after}-{failure.final}",
+    ids=lambda failure: f"{failure.reason}-{failure.retry_after}-{failure.permanent}",
 )
 def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
     life = scene.life(Phase.RUNNING)

@@ -22,7 +22,7 @@ from asyncjob.lifecycle.phase_change import (
     succeed,
 )
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
-from asyncjob.lifecycle.policy import EffectivePolicy
+from asyncjob.lifecycle.policy import Category, EffectivePolicy
 from asyncjob.lifecycle.transitions import find_transition
 from support.builders import at, stored
 
@@ -31,7 +31,7 @@ Step = Callable[[JobView, float], PhaseChange | None]
 
 ME = LeaseHolder("worker-0", "worker-0-uid", "worker-0/1")
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
-HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", final=True)
+HOPELESS = Failure(type="ValueError", category="Internal", message="hopeless", permanent=True)
 
 WHILE_RUNNING: dict[str, Step] = {
     "succeed": lambda job, _: succeed(job, now=at(), result=1),
@@ -58,7 +58,9 @@ OTHERWISE: dict[Phase, Step] = {
 WHILE_QUEUED: dict[str, Step] = {
     "schedule": lambda job, _: phase_change.schedule(job, now=at()),
     "hold": lambda job, _: phase_change.hold(job, Reason.QUEUE_PAUSED, "", now=at()),
-    "time out": lambda job, _: phase_change.dead_letter(job, Reason.QUEUE_TIMEOUT, "", now=at()),
+    "time out": lambda job, _: phase_change.dead_letter(
+        job, Reason.QUEUE_TIMEOUT, Category.TIMEOUT, "", now=at()
+    ),
 }
 
 choices = st.tuples(

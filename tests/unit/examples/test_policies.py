@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asyncjob.app.errors import Category
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import Failure, fail
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import (
     BUILT_IN_POLICY,
+    Category,
     EffectivePolicy,
     base_retry_delay,
     is_retryable_category,

@@ -16,7 +16,7 @@ from asyncjob.lifecycle.phase_change import (
     succeed,
 )
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
-from asyncjob.lifecycle.policy import BUILT_IN_POLICY
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY, Category
 from support.builders import at, running, stored
 
 ME = LeaseHolder("worker-0", "worker-0-uid", "worker-0/1")
@@ -76,6 +76,15 @@ def test_the_entry_that_ends_an_attempt_says_who_ran_it_and_since_when() -> None
         "worker": "worker-0/1",
         "startTime": at(),
     }
+
+
+@pytest.mark.parametrize("category", Category)
+def test_a_dead_letter_shows_the_category_that_it_was_given(category: Category) -> None:
+    for reason in Reason:
+        fields = phase_change.dead_letter(
+            view(Phase.QUEUED), reason, category, "why", now=at()
+        ).fields
+        assert fields["error"] == {"type": reason, "category": category, "message": "why"}
 
 
 def test_the_history_grows_by_one_entry() -> None:
@@ -148,7 +157,9 @@ def test_only_the_first_claim_sets_the_first_start() -> None:
             Reason.SUSPENDED,
         ),
         (
-            phase_change.dead_letter(view(Phase.QUEUED), Reason.UNKNOWN_TYPE, "", now=at()),
+            phase_change.dead_letter(
+                view(Phase.QUEUED), Reason.UNKNOWN_TYPE, Category.NOT_FOUND, "", now=at()
+            ),
             Phase.DEAD_LETTER,
             Reason.UNKNOWN_TYPE,
         ),

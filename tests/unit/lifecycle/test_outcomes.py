@@ -94,8 +94,8 @@ def test_a_requested_delay_does_not_add_retries() -> None:
     assert dead.reason is Reason.RETRIES_EXHAUSTED
 
 
-def test_a_final_failure_says_why() -> None:
-    invalid = replace(NO_LUCK, final=True, reason=Reason.INVALID_PAYLOAD)
+def test_a_permanent_failure_says_why() -> None:
+    invalid = replace(NO_LUCK, permanent=True, reason=Reason.INVALID_PAYLOAD)
     dead = fail(running(), invalid, now=at(), jitter_sample=0.5)
     assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
 

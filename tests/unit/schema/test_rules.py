@@ -24,7 +24,7 @@ from asyncjob.schema.crd import CRD_RULES
 from asyncjob.schema.manifests import rules_page
 
 RULES = [
-    *(placed.rule for placed in CRD_RULES),
+    *(rule.rule for rule in CRD_RULES),
     *(rule for policy in POLICIES for rule in policy.rules),
 ]
 

@@ -11,13 +11,10 @@ from typing import Final
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube.watch import WatchEvent
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.phases import WAITING_PHASES, Phase
 from asyncjob.rest.listing import ListPosition
 from asyncjob_gateway.cache.changes import ChangeBuffer, ObservedVersion
 from asyncjob_gateway.cache.entries import CachedJob, cached_job_of, parse_version
-
-WAITING_PHASES: Final = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
-"""Phases that `maxQueued` of a queue counts."""
 
 _MAX_DELETED_UIDS: Final = 1024
 

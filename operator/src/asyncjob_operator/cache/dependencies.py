@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from asyncjob.lifecycle.job_view import DependencyView, JobView
-from asyncjob.lifecycle.phases import TERMINAL_PHASES
+from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob_operator.cache.jobs import ChildrenStatus, JobStore, has_pending_dependencies
 from asyncjob_operator.core.dependencies import (
     NO_DEPENDENCIES,
@@ -83,7 +83,7 @@ class DependencyGraph:
             found += self._dependents_of_parent(job)
         if job.cascades_cancel:
             found += self._relations.children((job.namespace, job.uid))
-        if job.phase in TERMINAL_PHASES:
+        if job.phase in FINAL_PHASES:
             self._forget_cycle(job.uid)
         return found
 

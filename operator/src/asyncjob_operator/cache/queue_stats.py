@@ -78,7 +78,7 @@ class QueueStatsCollector:
     async def oldest_waits(self) -> dict[QueueKey, float]:
         """Return for how many seconds the oldest job of each queue has waited to be started.
 
-        A queue without waiting jobs is included, with 0, if it has an AsyncQueue.
+        A queue without queued jobs is included, with 0, if it has an AsyncQueue.
         """
         oldest = await self._oldest_queued_since()
         wall = self._now().wall

@@ -12,7 +12,7 @@ from asyncjob.errors import ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView, read_job
-from asyncjob.lifecycle.phases import TERMINAL_PHASES
+from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob.names import JOBS, PARENT_LABEL, WORKER_LEASE_PREFIX, collection_path, job_path
 from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.decision import (
@@ -206,7 +206,7 @@ class RelatedJobChecker:
                 return found is not None and found.cascades_cancel
             case DependencyCycle(cycle):
                 members = [await self._reread(job) for job in cycle]
-                return all(job and job.phase not in TERMINAL_PHASES for job in members)
+                return all(job and job.phase not in FINAL_PHASES for job in members)
             case DependencyMissing():
                 return await self._read_job(precondition.namespace, precondition.name) is None
             case ChildrenFinished():

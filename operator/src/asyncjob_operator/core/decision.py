@@ -60,7 +60,7 @@ class DependencyMissing:
 
 @dataclass(frozen=True, slots=True)
 class DependencyCycle:
-    """To verify by live reads: all jobs of the cycle exist, and none is in a terminal phase."""
+    """To verify by live reads: all jobs of the cycle exist, and none is in a final phase."""
 
     cycle: tuple[RelatedJob, ...]
 

@@ -16,7 +16,7 @@ from asyncjob_operator.core.now import Now, to_epoch
 
 WORKER_CONTAINER: Final = "worker"
 _DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-_FINAL_PHASES: Final = frozenset({"Failed", "Succeeded"})
+_ENDED_POD_PHASES: Final = frozenset({"Failed", "Succeeded"})
 _DISRUPTION_REASONS: Final = frozenset(
     {"Evicted", "Preempting", "NodeLost", "Shutdown", "Terminated"}
 )
@@ -77,7 +77,7 @@ def read_pod(obj: JsonObject) -> PodView:
         name=text(meta, "name"),
         uid=text(meta, "uid"),
         deleting="deletionTimestamp" in meta,
-        terminated=text(status, "phase") in _FINAL_PHASES and disruption != _POD_GC_REASON,
+        terminated=text(status, "phase") in _ENDED_POD_PHASES and disruption != _POD_GC_REASON,
         disrupted=bool(disruption) or text(status, "reason") in _DISRUPTION_REASONS,
         termination=_last_termination(_worker_container(meta, status)),
     )

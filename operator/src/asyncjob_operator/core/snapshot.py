@@ -127,8 +127,8 @@ def observe(
     cancel_at = _since(
         previous.cancel_requested_at if previous else None, now, holds=job.control.cancel
     )
-    waiting = is_claimable(job, queue) or (not type_known and is_waiting(job, queue))
-    claimable_since = _since(observation.claimable_since, now, holds=waiting)
+    countable = is_claimable(job, queue) or (not type_known and awaits_claim(job, queue))
+    claimable_since = _since(observation.claimable_since, now, holds=countable)
     missing_since = _since(observation.missing_dependency_since, now, holds=dependency_missing)
     unknown_since = _since(
         previous.unknown_type_since if previous else None, now, holds=not type_known
@@ -218,8 +218,8 @@ def is_claimable(job: JobView, queue: QueueView) -> bool:
     return job.phase is Phase.QUEUED and admitted and not queue.paused
 
 
-def is_waiting(job: JobView, queue: QueueView) -> bool:
-    """Return whether the job is queued and its queue not paused; it may lack a reservation."""
+def awaits_claim(job: JobView, queue: QueueView) -> bool:
+    """Return whether the job is queued and its queue not paused; it may lack the admission."""
     return job.phase is Phase.QUEUED and not queue.paused
 
 

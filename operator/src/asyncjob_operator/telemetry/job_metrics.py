@@ -41,7 +41,7 @@ class JobStats:
     """Number of jobs by namespace, queue and phase."""
 
     oldest_waits: Mapping[NamespacedName, float] = field(default_factory=dict)
-    """For how many seconds the oldest waiting job of each queue has waited."""
+    """For how many seconds the oldest queued job of each queue has waited."""
 
     capacities: Mapping[NamespacedName, tuple[int, int]] | None = None
     """Workers and slots of each queue that has any; None if they are not known."""

@@ -4,7 +4,6 @@ from asyncjob.app.child_jobs import Child, ChildSubmission, ChildView
 from asyncjob.app.context import JobContext, JobInfo, JobParent
 from asyncjob.app.errors import (
     AttemptOverError,
-    Category,
     ChildFailedError,
     ChildGoneError,
     Fail,
@@ -19,6 +18,7 @@ from asyncjob.app.handler import CallNext, Handler, HandlerError, Isolation
 from asyncjob.app.resource_lifecycle import ResourceError, open_resources
 from asyncjob.app.resources import Resources
 from asyncjob.app.worker_app import WorkerApp
+from asyncjob.lifecycle.policy import Category
 
 __all__ = [
     "AttemptOverError",

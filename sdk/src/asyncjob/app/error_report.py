@@ -11,10 +11,11 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
-from asyncjob.app.errors import Category, Fail, Retry, categorize, is_valid_category
+from asyncjob.app.errors import Fail, Retry, categorize, is_valid_category
 from asyncjob.app.handler import describe_validation_error
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import FreeJsonError, replace_unencodable
+from asyncjob.lifecycle.policy import Category
 
 CategoryMapping = Mapping[type[BaseException], str]
 

@@ -7,12 +7,12 @@ and `noRetryOn` look at.
 import math
 import socket
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Final
 
 from pydantic import ValidationError
 
 from asyncjob.errors import AsyncJobError
+from asyncjob.lifecycle.policy import Category
 
 
 def describe_validation_error(error: ValidationError) -> str:
@@ -79,20 +79,6 @@ LIBRARY_CATEGORIES: Final[Mapping[str, str]] = {
     "redis.exceptions.ConnectionError": _NETWORK,
 }
 """Class path → category. Subclasses go by the nearest base class, like all others."""
-
-
-class Category(StrEnum):
-    """The built-in categories; an app may add its own by `app.categorize(...)`."""
-
-    TIMEOUT = "Timeout"
-    NETWORK = "Network"
-    RATE_LIMITED = "RateLimited"
-    VALIDATION = "Validation"
-    PERMISSION = "Permission"
-    NOT_FOUND = "NotFound"
-    DEPENDENCY = "Dependency"
-    CRASH = "Crash"
-    INTERNAL = "Internal"
 
 
 BUILT_IN_CATEGORIES: Mapping[type[BaseException], str] = {

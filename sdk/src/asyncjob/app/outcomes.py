@@ -15,7 +15,6 @@ from asyncjob.app.error_report import (
     describe_error,
     to_error_report,
 )
-from asyncjob.app.errors import Category
 from asyncjob.app.handler import Handler, describe_validation_error
 from asyncjob.errors import ApiError, TooLargeError
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, size_of
@@ -23,7 +22,7 @@ from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import Failure, PhaseChange
 from asyncjob.lifecycle.phases import Reason
-from asyncjob.lifecycle.policy import BUILT_IN_POLICY, retry_delay
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY, Category, retry_delay
 
 OFFLOAD_HINT: Final = "; start the worker with --offload-url to keep larger results in a store"
 
@@ -57,7 +56,7 @@ def result_refused(job: JobView, message: str, *, now: str) -> PhaseChange:
         Reason.RESULT_REFUSED,
         Category.VALIDATION,
         message,
-        final=True,
+        permanent=True,
         reason=Reason.RESULT_REFUSED,
     )
     return phase_change.fail(job, failure, now=now, jitter_sample=0.0)
@@ -83,7 +82,7 @@ def unreadable_payload(job: JobView, error: Exception, *, now: str) -> PhaseChan
         type=type(error).__name__,
         category=Category.VALIDATION,
         message=describe_error(error),
-        final=True,
+        permanent=True,
         reason=Reason.INVALID_PAYLOAD,
     )
     return phase_change.fail(job, failure, now=now, jitter_sample=0.0)
@@ -95,7 +94,7 @@ def invalid_payload(job: JobView, error: ValidationError, *, now: str) -> PhaseC
         type="ValidationError",
         category=Category.VALIDATION,
         message=describe_validation_error(error),
-        final=True,
+        permanent=True,
         reason=Reason.INVALID_PAYLOAD,
     )
     return phase_change.fail(job, failure, now=now, jitter_sample=0.0)
@@ -173,5 +172,5 @@ def _to_failure(job: JobView, report: ErrorReport, jitter_sample: float) -> Fail
         reason = Reason.RETRY_REQUESTED
     elif report.kind is ErrorKind.PAYLOAD:
         reason = Reason.INVALID_PAYLOAD
-    final = report.kind in {ErrorKind.FAIL, ErrorKind.PAYLOAD}
-    return Failure(report.type, report.category, report.message, after, final, reason)
+    permanent = report.kind in {ErrorKind.FAIL, ErrorKind.PAYLOAD}
+    return Failure(report.type, report.category, report.message, after, permanent, reason)

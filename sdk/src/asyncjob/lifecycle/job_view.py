@@ -55,7 +55,7 @@ class DependencyView:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The parts of `spec` that hold a job back until the operator admits it."""
+    """What of `spec` may keep a job from being queued, or from being claimed once it is."""
 
     not_before: str | None = None
     not_after: str | None = None
@@ -128,7 +128,13 @@ class JobView:
 
     @property
     def gated(self) -> bool:
-        """Return whether a claim requires `status.admitted`, by the rule `gate.admitted`."""
+        """Return whether workers leave the job alone until it has `status.admitted`.
+
+        With `notBefore`, `notAfter`, `dependsOn` or `deduplicationId` the API server refuses a
+        claim without it (rule `gate.admitted`). A suspended or cancelled job it does not let be
+        claimed in any case (`gate.suspend`, `gate.cancel`); counting these as gated spares the
+        worker a claim that would be refused.
+        """
         gates = self.gates
         return bool(
             gates.not_before

@@ -17,6 +17,7 @@ from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import (
     BUILT_IN_POLICY,
     MAX_DURATION_SECONDS,
+    Category,
     EffectivePolicy,
     is_retryable_category,
     requested_delay,
@@ -29,6 +30,7 @@ MAX_MESSAGE_LENGTH = 1024
 MAX_HISTORY_MESSAGE_LENGTH = 256
 MAX_ERROR_TYPE_LENGTH = 256
 MAX_ERROR_MESSAGE_LENGTH = 4096
+
 MAX_IMMEDIATE_RELEASES = 3
 """Releases that requeue at once; later ones wait for a backoff."""
 
@@ -42,6 +44,13 @@ _CONDITION_TYPES = {
     Phase.SUCCEEDED: "Complete",
     Phase.DEAD_LETTER: "Failed",
     Phase.CANCELLED: "Cancelled",
+}
+"""The condition of a finished job, which `kubectl wait` looks at. Types are those of a Job."""
+
+_PROMOTION_REASONS = {
+    Phase.PENDING: Reason.GATE_OPENED,
+    Phase.SCHEDULED: Reason.START_TIME_REACHED,
+    Phase.RETRYING: Reason.BACKOFF_ELAPSED,
 }
 
 
@@ -155,17 +164,17 @@ def status_json_patch(fields: StatusFields, status: JsonObject) -> list[JsonObje
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong in an attempt.
+    """What went wrong with a job.
 
-    `retry_after` is the delay in seconds the handler asked for; `final` forbids another attempt and
-    `reason` then says why.
+    `retry_after` is the delay in seconds the handler asked for; `permanent` forbids another attempt
+    and `reason` then says why.
     """
 
     type: str
     category: str
     message: str
     retry_after: float | None = None
-    final: bool = False
+    permanent: bool = False
     reason: Reason | None = None
 
     def to_json(self) -> StatusFields:
@@ -192,7 +201,7 @@ def fail(job: JobView, failure: Failure, *, now: str, jitter_sample: float) -> P
     """
     policy = _effective_policy(job)
     asked = failure.retry_after is not None
-    if failure.final or not (asked or is_retryable_category(policy, failure.category)):
+    if failure.permanent or not (asked or is_retryable_category(policy, failure.category)):
         return _to_dead_letter(
             job, failure, failure.reason or Reason.NOT_RETRYABLE, failure.message, now
         )
@@ -211,12 +220,12 @@ def fail(job: JobView, failure: Failure, *, now: str, jitter_sample: float) -> P
 def crash(
     job: JobView, reason: Reason, message: str, *, now: str, jitter_sample: float
 ) -> PhaseChange:
-    """Return Running → Retrying or DeadLetter for an attempt whose worker or process died.
+    """Return Running → Retrying or DeadLetter for an attempt whose worker or handler process died.
 
-    It spends the crash budget and never a retry.
+    It spends the crash budget and never a retry. So does a release beyond MAX_RELEASES.
     """
     policy = _effective_policy(job)
-    failure = Failure(type=reason.value, category="Crash", message=message)
+    failure = Failure(type=reason.value, category=Category.CRASH, message=message)
     if job.crashes >= policy.max_crashes:
         text = f"crashed {job.crashes + 1} times, {policy.max_crashes} are allowed: {message}"
         dead = _to_dead_letter(job, failure, Reason.CRASH_BUDGET_EXHAUSTED, text, now)
@@ -229,9 +238,11 @@ def crash(
 def release(
     job: JobView, reason: Reason, message: str, *, now: str, jitter_sample: float
 ) -> PhaseChange:
-    """Return Running → Queued for an attempt given back.
+    """Return Running → Queued for an attempt given back, as long as that does not happen often.
 
-    Retrying, with a backoff, from the fourth release on; a crash beyond `MAX_RELEASES`.
+    Every release is counted. From the fourth on it leads to Retrying, with the backoff of a retry
+    but without spending one. From the 101st on each is a crash as well: Retrying, or DeadLetter
+    where the crash budget is spent. A redrive starts the count anew.
     """
     released = job.releases + 1
     if released > MAX_RELEASES:
@@ -274,19 +285,6 @@ def _with_fields(change: PhaseChange, **fields: Json) -> PhaseChange:
     return replace(change, fields={**change.fields, **fields})
 
 
-_PROMOTION_REASONS = {
-    Phase.PENDING: Reason.GATE_OPENED,
-    Phase.SCHEDULED: Reason.START_TIME_REACHED,
-    Phase.RETRYING: Reason.BACKOFF_ELAPSED,
-}
-
-_FAILURE_CATEGORIES = {
-    Reason.QUEUE_TIMEOUT: "Timeout",
-    Reason.UNKNOWN_TYPE: "NotFound",
-    Reason.DEPENDENCY_FAILED: "Dependency",
-}
-
-
 def promote(job: JobView, *, now: str) -> PhaseChange:
     """Return Pending, Scheduled or Retrying → Queued, admitted where the job has a gate."""
     queued = change_phase(job, Phase.QUEUED, now=now, reason=_PROMOTION_REASONS[job.phase])
@@ -308,21 +306,29 @@ def hold(job: JobView, reason: Reason, message: str, *, now: str) -> PhaseChange
     return _with_fields(held, admitted=None)
 
 
-def dead_letter(job: JobView, reason: Reason, message: str, *, now: str) -> PhaseChange:
-    """Return Queued or Pending → DeadLetter."""
-    failure = Failure(type=reason.value, category=_FAILURE_CATEGORIES[reason], message=message)
+def dead_letter(
+    job: JobView, reason: Reason, category: Category, message: str, *, now: str
+) -> PhaseChange:
+    """Return Queued or Pending → DeadLetter, for a job that cannot start.
+
+    `category` is what `status.error` shows. Nothing is retried by it: no attempt has failed.
+    """
+    failure = Failure(type=reason.value, category=category, message=message)
     dead = change_phase(job, Phase.DEAD_LETTER, now=now, reason=reason, message=message)
     return _with_fields(dead, admitted=None, error=failure.to_json())
 
 
 def cancel_waiting_job(job: JobView, reason: Reason, message: str, *, now: str) -> PhaseChange:
-    """Return a waiting job → Cancelled; a dead letter is dismissed by the same."""
+    """Return Queued, Pending, Scheduled or Retrying → Cancelled; DeadLetter too: a dismissal."""
     gone = change_phase(job, Phase.CANCELLED, now=now, reason=reason, message=message)
     return _with_fields(gone, admitted=None)
 
 
 def redrive(job: JobView, *, now: str) -> PhaseChange:
-    """Return DeadLetter → Queued with fresh budgets, and the request acknowledged."""
+    """Return DeadLetter → Queued with all counters of budgets at 0, and the request acknowledged.
+
+    The attempt goes on counting: it is part of the fencing token.
+    """
     message = f"redrive {job.control.redrive}"
     queued = change_phase(job, Phase.QUEUED, now=now, reason=Reason.REDRIVEN, message=message)
     return _with_fields(

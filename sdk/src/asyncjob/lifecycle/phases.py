@@ -30,14 +30,16 @@ PHASE_DOCS: dict[Phase, str] = {
     Phase.CANCELLED: "Ended on request, by deadline or as a duplicate. Final.",
 }
 
+WAITING_PHASES: frozenset[Phase] = frozenset(
+    {Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING}
+)
+"""Phases in which a job has yet to run, or to run again, and no worker holds it."""
+
 FINISHED_PHASES: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.DEAD_LETTER, Phase.CANCELLED})
-"""Phases in which nothing happens to a job without a person."""
+"""Phases in which nothing happens to a job without a person; each has a condition of its own."""
 
-TERMINAL_PHASES: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.CANCELLED})
-"""Phases without any way out."""
-
-WAITING_PHASES: frozenset[Phase] = frozenset({Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING})
-"""Phases that the operator ends by queueing the job."""
+FINAL_PHASES: frozenset[Phase] = frozenset({Phase.SUCCEEDED, Phase.CANCELLED})
+"""Finished phases without any way out: all but DeadLetter, which a person may end."""
 
 
 class Reason(StrEnum):
@@ -79,7 +81,8 @@ REASON_DOCS: dict[Reason, str] = {
     Reason.HANDLER_FAILED: "The handler raised; a retry is left.",
     Reason.RETRY_REQUESTED: "The handler raised `Retry`.",
     Reason.RETRIES_EXHAUSTED: "The handler failed and `maxRetries` is used up.",
-    Reason.CRASH_BUDGET_EXHAUSTED: "The job's worker died under it more than `maxCrashes` times.",
+    Reason.CRASH_BUDGET_EXHAUSTED: "More than `maxCrashes` attempts crashed: the worker or the "
+    "handler's own process died, or the job had been released more than 100 times.",
     Reason.NOT_RETRYABLE: "The handler raised `Fail`, or an error of a category not retried.",
     Reason.INVALID_PAYLOAD: "The payload does not fit the handler's schema, or cannot be "
     "read from where the job says it is.",
@@ -91,10 +94,12 @@ REASON_DOCS: dict[Reason, str] = {
     Reason.QUEUE_TIMEOUT: "No worker claimed the job within `queueTimeoutSeconds`.",
     Reason.DEADLINE_EXCEEDED: "`notAfter` passed before the first start.",
     Reason.LEASE_EXPIRED: "The worker's heartbeats stopped.",
-    Reason.WORKER_CRASHED: "The worker's container ended with an error or was killed.",
-    Reason.WORKER_GONE: "The worker's pod was deleted, evicted or lost its node.",
+    Reason.WORKER_CRASHED: "The worker's container ended with an error or was killed, or a newer "
+    "process has taken its place.",
+    Reason.WORKER_GONE: "The worker went without failing: its pod was deleted, evicted or lost its "
+    "node, or its container ended with exit code 0.",
     Reason.HANDLER_CRASHED: "The handler's own process died.",
-    Reason.RELEASED: "The worker gave the job back unfinished; it costs no retry.",
+    Reason.RELEASED: "The worker gave the job back unfinished. It costs no retry, but is counted.",
     Reason.CANCEL_REQUESTED: "`spec.cancel` was set.",
     Reason.DISMISSED: "`spec.cancel` was set on a dead letter.",
     Reason.DUPLICATE: "Another live job holds the same deduplication id.",

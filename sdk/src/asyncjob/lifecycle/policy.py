@@ -1,4 +1,4 @@
-"""The effective policy of an attempt, and the retry delays it leads to.
+"""The effective policy of an attempt, what it retries, and the delays it leads to.
 
 The job's comes before the queue's, then the handler's, then the built-in one.
 
@@ -23,6 +23,20 @@ from asyncjob.json_types import (
     text,
     texts,
 )
+
+
+class Category(StrEnum):
+    """The built-in categories of errors; an app may add its own by `app.categorize(...)`."""
+
+    TIMEOUT = "Timeout"
+    NETWORK = "Network"
+    RATE_LIMITED = "RateLimited"
+    VALIDATION = "Validation"
+    PERMISSION = "Permission"
+    NOT_FOUND = "NotFound"
+    DEPENDENCY = "Dependency"
+    CRASH = "Crash"
+    INTERNAL = "Internal"
 
 
 class Backoff(StrEnum):

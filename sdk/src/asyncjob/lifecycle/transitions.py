@@ -12,14 +12,14 @@ from asyncjob.lifecycle.phases import Phase, Reason
 
 
 class Actor(StrEnum):
-    """Who takes an transition."""
+    """Who makes a transition."""
 
     WORKER = "worker"
     OPERATOR = "operator"
 
 
 class StatusCounter(StrEnum):
-    """Counters in `status`; each grows by at most one, on the transitions that name it."""
+    """Counters in `status`; each grows by at most one, by the transitions that name it."""
 
     ATTEMPT = "attempt"
     RETRIES = "retries"
@@ -34,9 +34,9 @@ _NO_REASON: ReasonSet = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One legal change of phase: who takes it and for which reasons, and which counters may grow.
+    """One legal change of phase: who makes it and for which reasons, and which counters may grow.
 
-    An actor without reasons takes it without one.
+    An actor with an empty set of reasons makes it without one: the status then has no `reason`.
     """
 
     source: Phase
@@ -47,12 +47,12 @@ class Transition:
 
     @property
     def actors(self) -> frozenset[Actor]:
-        """Who takes it."""
+        """Who makes it."""
         return frozenset(self.reasons_by_actor)
 
     @property
     def reasons(self) -> ReasonSet:
-        """Why it is taken, by whomever."""
+        """Why it is made, by either actor."""
         return _NO_REASON.union(*self.reasons_by_actor.values())
 
 
@@ -135,14 +135,15 @@ TRANSITIONS: tuple[Transition, ...] = (
             ),
         },
         "A failure with retries left, a crash with crash budget left, or a release beyond the "
-        "third; by the operator once the lease is dead or the attempt timed out.",
+        "third; by the operator once the worker is lost or the attempt timed out.",
         frozenset({StatusCounter.RETRIES, StatusCounter.CRASHES, StatusCounter.RELEASES}),
     ),
     Transition(
         Phase.RUNNING,
         Phase.QUEUED,
         {**_by_worker(Reason.RELEASED), **_by_operator(Reason.WORKER_GONE)},
-        "Released by its worker, or its pod was evicted, deleted or lost its node.",
+        "Released by its worker, or by the operator once that has gone without failing; at most "
+        "three times.",
         frozenset({StatusCounter.RELEASES}),
     ),
     Transition(
@@ -163,7 +164,8 @@ TRANSITIONS: tuple[Transition, ...] = (
                 Reason.EXECUTION_TIMEOUT,
             ),
         },
-        "Retries or crash budget spent, not retryable, payload or result refused.",
+        "Retries or crash budget spent, not retryable, payload or result refused. A release "
+        "beyond the hundredth counts as a crash, and may spend the last.",
         frozenset({StatusCounter.CRASHES, StatusCounter.RELEASES}),
     ),
     Transition(

@@ -19,7 +19,7 @@ from asyncjob.json_types import (
     opt_text,
     text,
 )
-from asyncjob.lifecycle.phases import FINISHED_PHASES, TERMINAL_PHASES, Phase
+from asyncjob.lifecycle.phases import FINAL_PHASES, FINISHED_PHASES, Phase
 from asyncjob.lifecycle.waiting import explain_wait
 from asyncjob.names import (
     CRON_JOB_LABEL,
@@ -83,7 +83,7 @@ def _summary_fields(job: JsonObject, queue: JsonObject | None) -> dict[str, Json
         "updatedAt": status.get("lastUpdateTime") or status.get("lastTransitionTime") or created,
         "nextAttemptAt": status.get("nextAttemptTime") if phase is Phase.RETRYING else None,
         "durationSeconds": status.get("durationSeconds"),
-        "cancelling": flag(spec, "cancel") and phase not in TERMINAL_PHASES,
+        "cancelling": flag(spec, "cancel") and phase not in FINAL_PHASES,
     }
 
 

@@ -79,6 +79,21 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
 )
 
 
+# How the pieces below work together, for a job that pod worker-0 runs and that becomes Retrying:
+#
+#   sent by                     reason         mine   operates  holds  result
+#   worker-0                    HandlerFailed  true   false     true   accepted
+#   worker-0                    LeaseExpired   true   false     true   refused: the operator's alone
+#   the operator                LeaseExpired   false  true      false  accepted
+#   the operator                HandlerFailed  false  true      false  refused: a holder's alone
+#   worker-1                    HandlerFailed  false  false     false  refused: may write nothing
+#   worker-0, may also operate  HandlerFailed  true   true      false  refused: counts as no holder
+#
+# The change of phase is 'Running>Retrying:HandlerFailed', which is in `_HOLDER_ONLY_CHANGES`, or
+# 'Running>Retrying:LeaseExpired', which is in `_OPERATOR_ONLY_CHANGES`. With ExecutionTimeout it
+# would be in neither, because the table gives that to both. The first write, from an account with
+# a worker's name, makes the condition `not-the-holders-own` false: nothing else is evaluated then.
+
 _HOLDER: Final = "(was.phase == 'Running' ? was.lease : now.lease)"
 _IS_HOLDER: Final = (
     "(was.phase == 'Running' ? has(was.lease) : claimed && has(now.lease))"

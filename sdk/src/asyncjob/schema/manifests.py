@@ -64,7 +64,7 @@ The error names the field.
 
 def rules_page() -> str:
     """Return the page."""
-    rules = _CRD_SECTION + _rules_table(placed.rule for placed in CRD_RULES)
+    rules = _CRD_SECTION + _rules_table(rule.rule for rule in CRD_RULES)
     return _INTRODUCTION + rules + "".join(map(_policy_section, POLICIES))
 
 

@@ -21,7 +21,7 @@ from asyncjob.lifecycle.phase_change import (
     status_fields,
 )
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS
+from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS, Category
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.store import JobRecord
@@ -139,7 +139,7 @@ def _queue_timeout(case: DecisionInput) -> Decision:
         return WaitUntil(since + limit)
     message = f"no worker claimed it within {limit} s"
     return case.to_status_fields(
-        dead_letter(job, Reason.QUEUE_TIMEOUT, message, now=case.clock.text)
+        dead_letter(job, Reason.QUEUE_TIMEOUT, Category.TIMEOUT, message, now=case.clock.text)
     )
 
 

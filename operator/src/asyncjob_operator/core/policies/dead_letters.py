@@ -10,7 +10,7 @@ from typing import Final
 
 from asyncjob.lifecycle.phase_change import dead_letter
 from asyncjob.lifecycle.phases import Reason
-from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS
+from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS, Category
 from asyncjob_operator.core.decision import (
     ChangePhase,
     DependencyCycle,
@@ -65,7 +65,11 @@ def _dead_letter(
     snapshot: Snapshot, message: str, precondition: Precondition, now: Now
 ) -> ChangePhase:
     change = dead_letter(
-        snapshot.job, Reason.DEPENDENCY_FAILED, f"cannot start: {message}", now=now.timestamp
+        snapshot.job,
+        Reason.DEPENDENCY_FAILED,
+        Category.DEPENDENCY,
+        f"cannot start: {message}",
+        now=now.timestamp,
     )
     return ChangePhase(DEPENDENCY, change, precondition)
 
@@ -90,9 +94,8 @@ def enforce_queue_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
     if now.monotonic < since + limit:
         return Wait(since + limit)
     message = f"no worker claimed it within {limit} s"
-    return ChangePhase(
-        QUEUE_TIMEOUT, dead_letter(job, Reason.QUEUE_TIMEOUT, message, now=now.timestamp)
-    )
+    change = dead_letter(job, Reason.QUEUE_TIMEOUT, Category.TIMEOUT, message, now=now.timestamp)
+    return ChangePhase(QUEUE_TIMEOUT, change)
 
 
 def _queue_timeout_seconds(snapshot: Snapshot) -> int:
@@ -122,7 +125,7 @@ def reject_unknown_type(snapshot: Snapshot, now: Now) -> PolicyResult:
     message = (
         f"no live worker of queue {job.queue} lists type {job.type}; {_listed_types(unserved)}"
     )
-    change = dead_letter(job, Reason.UNKNOWN_TYPE, message, now=now.timestamp)
+    change = dead_letter(job, Reason.UNKNOWN_TYPE, Category.NOT_FOUND, message, now=now.timestamp)
     return ChangePhase(UNKNOWN_TYPE, change, TypeUnserved(job.namespace, job.queue, job.type))
 
 

@@ -17,7 +17,7 @@ from asyncjob.lifecycle.phase_change import (
     release,
 )
 from asyncjob.lifecycle.phases import Reason
-from asyncjob.lifecycle.policy import BUILT_IN_POLICY
+from asyncjob.lifecycle.policy import BUILT_IN_POLICY, Category
 from asyncjob_operator.core.decision import ChangePhase, PolicyResult, Wait
 from asyncjob_operator.core.liveness import HolderLoss, loss_on_expiry, proven_loss
 from asyncjob_operator.core.now import Now
@@ -52,7 +52,6 @@ def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
 
 
 EXECUTION_TIMEOUT: Final = "execution-timeout"
-TIMEOUT_CATEGORY: Final = "Timeout"
 
 
 def enforce_execution_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
@@ -64,7 +63,7 @@ def enforce_execution_timeout(snapshot: Snapshot, now: Now) -> PolicyResult:
         return Wait(ends_at)
     failure = Failure(
         type=Reason.EXECUTION_TIMEOUT.value,
-        category=TIMEOUT_CATEGORY,
+        category=Category.TIMEOUT,
         message=f"the attempt ran longer than {limit} s and its worker did not end it",
         reason=Reason.EXECUTION_TIMEOUT,
     )
