@@ -11,7 +11,7 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder --durations=15
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_dev.monitoring && $(BIN)/python -m asyncjob_bench page
+GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_bench page
 
 BENCH := $(BIN)/python -m asyncjob_bench
 
@@ -59,7 +59,7 @@ down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets the
 status: $(STAMP) ## say what `make up` keeps running
 	@$(BIN)/python -m asyncjob_dev status
 
-generate: $(STAMP) ## make crds/, the dashboard and the generated parts of docs/ anew
+generate: $(STAMP) ## make crds/ and the generated parts of docs/ anew
 	@$(GENERATED)
 
 format: $(STAMP) ## format the code

@@ -13,9 +13,9 @@ from urllib.request import urlopen
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.alerts import read_rules, with_shortened_durations
 from support.jobs import until
 from support.operator import free_port
+from support.promql import read_rules, with_shortened_durations
 
 EVERY = "300ms"
 

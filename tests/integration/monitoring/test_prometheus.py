@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.monitoring import dashboard
 from support.gateway import GatewayProcess
 from support.jobs import until
 from support.operator import free_port
 from support.prometheus import Prometheus
+from support.promql import dashboard_queries
 from support.replicas import Replicas
 from support.workers import Field
 
@@ -85,7 +85,7 @@ def agrees_with_what_was_done(prometheus: Prometheus) -> None:
 
 def missing(prometheus: Prometheus) -> list[str]:
     """Return the queries of the dashboard without data, but for what never happens here."""
-    asked = dashboard.queries(dashboard.dashboard())
+    asked = dashboard_queries()
     empty = [query for query in asked if not prometheus.query(shown(query))]
     return [query for query in empty if NEVER_HERE not in query]
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.alerts import ALERTS_FILE, alert_rules, read_rules
+from support.promql import ALERTS_FILE, alert_rules, read_rules
 
 pytestmark = pytest.mark.integration
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from asyncjob_dev.monitoring.alerts import ALERTS_FILE, query_problems
 from support.operator import OperatorProcess
+from support.promql import ALERTS_FILE, query_problems
 from support.replicas import Replicas
 from support.workers import Field
 

@@ -1,14 +1,14 @@
 """Alerts and dashboard use what there is, and each alert says what to do."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asyncjob_dev.monitoring import dashboard
-from asyncjob_dev.monitoring.alerts import (
+from support.promql import (
     alert_rules,
+    dashboard_panels,
+    dashboard_queries,
     query_problems,
     query_usage,
     read_rules,
@@ -44,17 +44,13 @@ def test_every_runbook_is_some_alerts() -> None:
     assert all(f"]({page}.md)" in listed for page in pages)
 
 
-@pytest.mark.parametrize("query", dashboard.queries(dashboard.dashboard()))
+@pytest.mark.parametrize("query", dashboard_queries())
 def test_a_query_of_the_dashboard_uses_metrics_and_labels_of_the_table(query: str) -> None:
     assert query_problems(query) == []
 
 
-def test_the_dashboards_file_is_what_the_panels_say() -> None:
-    assert dashboard.FILE.read_text(encoding="utf-8") == dashboard.text(), "run `make generate`"
-
-
 def test_no_panel_lies_on_another_or_beside_the_page() -> None:
-    shown = json.loads(dashboard.text())["panels"]
+    shown = dashboard_panels()
     taken: set[tuple[int, int]] = set()
     for panel in shown:
         place = panel["gridPos"]

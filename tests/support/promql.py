@@ -1,9 +1,10 @@
-"""The file of alerts, and which metrics and labels a PromQL query uses.
+"""Alerts and dashboard as the chart ships them, and which metrics and labels their queries use.
 
 The alerts are written for Prometheus as they are, or with shortened durations. The reader of
 queries is no parser: enough to compare the project's own queries with the table of metrics.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ import yaml
 
 from asyncjob.metrics import TABLE
 
-ALERTS_FILE = Path(__file__).resolve().parents[3] / "charts/asyncjob/files/alerts.yaml"
+SHIPPED = Path(__file__).resolve().parents[2] / "charts/asyncjob/files"
+ALERTS_FILE = SHIPPED / "alerts.yaml"
 
 _WINDOW = re.compile(r"\[(\d+)([smhd])\]")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -24,6 +26,17 @@ def read_rules(file: Path = ALERTS_FILE) -> dict[str, Any]:
     """Return the file as Prometheus reads it."""
     rules: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     return rules
+
+
+def dashboard_panels() -> list[dict[str, Any]]:
+    """Return the panels of the dashboard."""
+    panels: list[dict[str, Any]] = json.loads((SHIPPED / "dashboard.json").read_text())["panels"]
+    return panels
+
+
+def dashboard_queries() -> list[str]:
+    """Return all queries of the dashboard, those for its variables apart."""
+    return [one["expr"] for panel in dashboard_panels() for one in panel.get("targets", [])]
 
 
 def alert_rules(rules: dict[str, Any]) -> list[dict[str, Any]]:

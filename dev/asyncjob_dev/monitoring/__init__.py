@@ -1,1 +1,0 @@
-"""Alerts and dashboard: what is written down of them, and what tests do with them."""
