@@ -22,7 +22,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL, Signals
-from types import TracebackType
 from typing import Protocol, Self
 
 from asyncjob_dev import launch
@@ -346,10 +345,5 @@ class ManagedProcess:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -5,7 +5,6 @@ Any number stand side by side. Should this process be killed, the kernel ends th
 
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from asyncjob_dev.api import Api
@@ -142,10 +141,5 @@ class ControlPlane:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from asyncjob_dev.api import Api
@@ -66,13 +65,8 @@ class Environment:
             self._running = started.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self._running.__exit__(kind, value, tb)
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
 
     def _start(self, started: ExitStack) -> None:
         self.layout.make()

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from asyncjob_dev.api import Api, Object, write_kubeconfig
@@ -121,12 +120,7 @@ class DevPods:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

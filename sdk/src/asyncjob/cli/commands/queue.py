@@ -126,14 +126,14 @@ def _print_live(
     printer: Printer,
     every: int,
 ) -> None:
-    from asyncjob.cli.output.live import LiveTable
+    from asyncjob.cli.output.live import live_table
 
     now = fetch()
 
     def draw() -> tuple[str, Table]:
         return f"{cli.now():%H:%M:%S}Z", queue_table(now, everywhere=connection.everywhere)
 
-    with LiveTable(printer, draw):
+    with live_table(printer, draw):
         while True:
             cli.sleep(every)
             now = fetch()

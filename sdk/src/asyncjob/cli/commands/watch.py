@@ -75,7 +75,7 @@ class _JobStream:
 def _print_live(
     stream: _JobStream, cli: CliContext, connection: ConnectionOptions, printer: Printer
 ) -> None:
-    from asyncjob.cli.output.live import LiveTable
+    from asyncjob.cli.output.live import live_table
 
     changes = LiveJobs()
 
@@ -87,7 +87,7 @@ def _print_live(
 
     for job in stream.existing:
         changes.update(job)
-    with LiveTable(printer, draw):
+    with live_table(printer, draw):
         for job in stream.changes:
             changes.update(job)
 

@@ -4,8 +4,6 @@ The only table that needs rich, so it is imported by the commands that show it.
 """
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -25,37 +23,23 @@ DrawTable = Callable[[], tuple[str, Table]]
 """Returns a title and a table, as they are now; called from another thread."""
 
 
-class LiveTable:
-    """A context manager; what was shown last stays when it ends."""
+def live_table(printer: Printer, draw: DrawTable) -> Live:
+    """Return a context manager that shows it; what was shown last stays when it ends."""
+    console = Console(no_color=not printer.colour, highlight=False)
 
-    def __init__(self, printer: Printer, draw: DrawTable) -> None:
-        self._printer, self._draw = printer, draw
-        self._console = Console(no_color=not printer.colour, highlight=False)
-        self._live = Live(
-            console=self._console,
-            get_renderable=self._render,
-            refresh_per_second=REFRESH_PER_SECOND,
-            vertical_overflow="crop",
-        )
-
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.__exit__(kind, error, trace)
-
-    def _render(self) -> Text:
-        title, table = self._draw()
-        size = self._console.size
-        drawn = list(render_lines(table, colour=self._printer.colour, width=size.width))
+    def render() -> Text:
+        title, table = draw()
+        size = console.size
+        drawn = list(render_lines(table, colour=printer.colour, width=size.width))
         text = "\n".join([title, *fit_lines(drawn, size.height - MARGIN_LINES)])
         return Text.from_ansi(text, no_wrap=True, overflow="crop")
+
+    return Live(
+        console=console,
+        get_renderable=render,
+        refresh_per_second=REFRESH_PER_SECOND,
+        vertical_overflow="crop",
+    )
 
 
 def fit_lines(lines: list[str], max_lines: int) -> list[str]:
