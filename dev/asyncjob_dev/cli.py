@@ -2,8 +2,6 @@
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, back
 from asyncjob_dev.environment.background import ensure_running, status_table, usage_guide
 from asyncjob_dev.environment.settings import DEFAULT_APP, DEFAULT_FOLDER, ROOT
 from asyncjob_dev.environment.state import lock_holder
-from asyncjob_dev.errors import DevError
 from asyncjob_dev.node.cli import node
+from asyncjob_dev.signals import click_errors
 
 FOLDER = click.option(
     "--folder",
@@ -46,17 +44,6 @@ QUEUES = click.option(
     callback=_queues,
     help="Separated by commas; each has workers of its own.",
 )
-
-
-@contextmanager
-def _click_errors() -> Iterator[None]:
-    try:
-        yield
-    except DevError as error:
-        raise click.ClickException(str(error)) from error
-    except KeyboardInterrupt:
-        click.echo("\ninterrupted; nothing that it started is left running", err=True)
-        sys.exit(130)
 
 
 def _print_step(step: str) -> None:
@@ -97,7 +84,7 @@ def up(context: click.Context, /, folder: Path, **chosen: Any) -> None:
         for name, value in chosen.items()
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    with _click_errors():
+    with click_errors():
         pid = ensure_running(layout, EnvironmentSettings(**chosen), given, _print_step)
     if pid is not None:
         click.echo(f"already up (process {pid}); `make down` first to change what runs\n")
@@ -111,7 +98,7 @@ def up(context: click.Context, /, folder: Path, **chosen: Any) -> None:
 def down(folder: Path, wipe: bool) -> None:
     """Stop everything that `up` started; jobs are kept for the next time."""
     layout = EnvironmentPaths(folder.absolute())
-    with _click_errors():
+    with click_errors():
         was_up = background.stop_background(layout)
         if wipe:
             background.wipe(layout)
@@ -126,7 +113,7 @@ def down(folder: Path, wipe: bool) -> None:
 def status(folder: Path) -> None:
     """Say what runs; exit code 1 if nothing does."""
     layout = EnvironmentPaths(folder.absolute())
-    with _click_errors():
+    with click_errors():
         pid = lock_holder(layout.lock)
     if pid is None:
         click.echo("not up; `make up` starts it")
@@ -144,6 +131,6 @@ def status(folder: Path) -> None:
 )
 def demo(examples: Path) -> None:
     """Show jobs that succeed, retry, die, outlive their worker, or are refused; check them all."""
-    with _click_errors():
+    with click_errors():
         as_it_should = run_demo(examples.absolute())
     sys.exit(0 if as_it_should else 1)

@@ -1,15 +1,20 @@
-"""Signals of a program in the foreground.
+"""How a program in the foreground ends: on signals, and on errors that were foreseen.
 
-The first one unwinds the stack, the second one exits at once. The children die with this process in
-any case; unwinding stops them in order.
+The first signal unwinds the stack, the second one exits at once. The children die with this process
+in any case; unwinding stops them in order.
 """
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+import click
+
+from asyncjob_dev.errors import DevError
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
@@ -39,3 +44,15 @@ def unwind_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before:
             signal.signal(number, handler)
+
+
+@contextmanager
+def click_errors() -> Iterator[None]:
+    """Inside a command, show a foreseen error as a sentence, and Ctrl-C as what it leaves."""
+    try:
+        yield
+    except DevError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted; nothing that it started is left running", err=True)
+        sys.exit(INTERRUPTED)

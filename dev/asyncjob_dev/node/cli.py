@@ -3,30 +3,16 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import find_engine
 from asyncjob_dev.node.node import Node
 from asyncjob_dev.node.programs import missing_requirements
-from asyncjob_dev.signals import unwind_on_signals
+from asyncjob_dev.signals import click_errors, unwind_on_signals
 
 NAME = click.option("--name", default="dev", show_default=True, help="Several can be up at once.")
-
-
-@contextmanager
-def _click_errors() -> Iterator[None]:
-    try:
-        yield
-    except DevError as error:
-        raise click.ClickException(str(error)) from error
-    except KeyboardInterrupt:
-        click.echo("\ninterrupted; nothing that it started is left running", err=True)
-        sys.exit(130)
 
 
 @click.group()
@@ -39,7 +25,7 @@ def node() -> None:
 def up(name: str) -> None:
     """Start a node in the background and print the path of its kubeconfig."""
     started = Node(name, outlives_us=True)
-    with _click_errors(), unwind_on_signals():
+    with click_errors(), unwind_on_signals():
         started.start()
     click.echo(started.kubeconfig)
     steps = ", ".join(f"{step} {seconds:g} s" for step, seconds in started.seconds.items())
@@ -50,7 +36,7 @@ def up(name: str) -> None:
 @NAME
 def down(name: str) -> None:
     """End a node with everything on it."""
-    with _click_errors():
+    with click_errors():
         was_up = Node(name).stop()
     click.echo("taken down" if was_up else "nothing was running")
 
@@ -59,7 +45,7 @@ def down(name: str) -> None:
 @NAME
 def status(name: str) -> None:
     """Say whether a node is up; exit code 1 if not."""
-    with _click_errors():
+    with click_errors():
         found = Node(name)
         if not found.is_up:
             click.echo("not up; `python -m asyncjob_dev node up` starts it")
@@ -81,7 +67,7 @@ def check() -> None:
 def load(name: str, images: tuple[str, ...]) -> None:
     """Import IMAGES: names that docker, podman or buildah knows, or archives by `docker save`."""
     into = Node(name)
-    with _click_errors(), tempfile.TemporaryDirectory(prefix="images-") as folder:
+    with click_errors(), tempfile.TemporaryDirectory(prefix="images-") as folder:
         for image in images:
             into.load(_archive(image, Path(folder)))
 
