@@ -54,46 +54,25 @@ class ControlPlaneOptions:
         return 5.0 if self.data_dir else 0.0
 
 
-@dataclass(frozen=True)
 class ControlPlanePaths:
     """Paths below one folder."""
 
-    root: Path
-
-    @property
-    def etcd(self) -> Path:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.etcd = root / "etcd"
         """The data of etcd."""
-        return self.root / "etcd"
-
-    @property
-    def certs(self) -> Path:
+        self.certs = root / "certs"
         """Where the API server puts the certificate it signs for itself."""
-        return self.root / "certs"
-
-    @property
-    def ca_file(self) -> Path:
+        self.ca_file = self.certs / "apiserver.crt"
         """That certificate with its CA: what clients trust."""
-        return self.certs / "apiserver.crt"
-
-    @property
-    def signing_key(self) -> Path:
+        self.signing_key = root / "service-account.key"
         """The private key of service account tokens."""
-        return self.root / "service-account.key"
-
-    @property
-    def tokens(self) -> Path:
+        self.tokens = root / "tokens.csv"
         """The static token of the admin."""
-        return self.root / "tokens.csv"
-
-    @property
-    def kubeconfig(self) -> Path:
+        self.kubeconfig = root / "kubeconfig"
         """The admin's kubeconfig."""
-        return self.root / "kubeconfig"
-
-    @property
-    def kubectl_cache(self) -> Path:
+        self.kubectl_cache = root / "kubectl-cache"
         """Discovery is cached by address, which another control plane may have had before."""
-        return self.root / "kubectl-cache"
 
     def log(self, process: str) -> Path:
         """Return the log file of a process."""

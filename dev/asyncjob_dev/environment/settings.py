@@ -10,59 +10,32 @@ ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_FOLDER = ROOT / ".dev"
 
 
-@dataclass(frozen=True)
 class EnvironmentPaths:
     """Paths below one folder."""
 
-    folder: Path = DEFAULT_FOLDER
-
-    @property
-    def kubeconfig(self) -> Path:
+    def __init__(self, folder: Path = DEFAULT_FOLDER) -> None:
+        self.folder = folder
+        self.kubeconfig = folder / "kubeconfig"
         """The admin's kubeconfig."""
-        return self.folder / "kubeconfig"
-
-    @property
-    def logs(self) -> Path:
+        self.logs = folder / "logs"
         """A link to the log of everything that runs."""
-        return self.folder / "logs"
-
-    @property
-    def bin(self) -> Path:
+        self.bin = folder / "bin"
         """The kubectl that fits, for people without one."""
-        return self.folder / "bin"
-
-    @property
-    def control_plane(self) -> Path:
+        self.control_plane = folder / "control-plane"
         """Data, keys and logs of the control plane."""
-        return self.folder / "control-plane"
-
-    @property
-    def pods(self) -> Path:
+        self.pods = folder / "pods"
         """Kubeconfig, token and log of each part that runs as a Pod."""
-        return self.folder / "pods"
-
-    @property
-    def state(self) -> Path:
+        self.state = folder / "state.json"
         """What the background process says about itself."""
-        return self.folder / "state.json"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = folder / "lock"
         """Held by the background process as long as it lives."""
-        return self.folder / "lock"
-
-    @property
-    def supervisor_log(self) -> Path:
+        self.supervisor_log = self.logs / "supervisor.log"
         """What the background process has to say."""
-        return self.logs / "supervisor.log"
-
-    @property
-    def wiped(self) -> tuple[Path, ...]:
-        """What is forgotten with the data; the rest of the folder belongs to the user."""
-        return (
+        self.wiped = (
             *(self.control_plane, self.pods, self.logs, self.bin),
             *(self.kubeconfig, self.state),
         )
+        """What is forgotten with the data; the rest of the folder belongs to the user."""
 
     def make(self) -> None:
         """Create the folders; raises `FolderUnusableError`."""

@@ -79,87 +79,41 @@ def nodes_dir(environ: Mapping[str, str]) -> Path:
     return cache_dir(environ) / "nodes"
 
 
-@dataclass(frozen=True)
 class NodePaths:
-    """Paths of one node below the folder of all."""
+    """Paths of one node below the folder of all, and its names on the machine."""
 
-    nodes: Path
-    name: str
-
-    def __post_init__(self) -> None:
-        if not IS_NAME.fullmatch(self.name):
-            raise NodeNameError(self.name)
-
-    @property
-    def root(self) -> Path:
-        """The node's folder."""
-        return self.nodes / self.name
-
-    @property
-    def lock(self) -> Path:
+    def __init__(self, nodes: Path, name: str) -> None:
+        if not IS_NAME.fullmatch(name):
+            raise NodeNameError(name)
+        root = nodes / name
+        self.nodes, self.name, self.root = nodes, name, root
+        self.lock = root / "lock"
         """Held as long as anything of the node lives."""
-        return self.root / "lock"
-
-    @property
-    def plan(self) -> Path:
+        self.plan = root / "plan.json"
         """What was decided about the node before it started."""
-        return self.root / "plan.json"
-
-    @property
-    def pid(self) -> Path:
+        self.pid = root / "pid"
         """The machine's number of the node's first process."""
-        return self.root / "pid"
-
-    @property
-    def ready(self) -> Path:
+        self.ready = root / "ready.json"
         """There once the node is ready: the seconds that each step took."""
-        return self.root / "ready.json"
-
-    @property
-    def kubeconfig(self) -> Path:
+        self.kubeconfig = root / "kubeconfig"
         """The admin's kubeconfig, for the machine as for the node."""
-        return self.root / "kubeconfig"
-
-    @property
-    def plane(self) -> Path:
+        self.plane = root / "control-plane"
         """Data, keys and logs of the control plane."""
-        return self.root / "control-plane"
-
-    @property
-    def config(self) -> Path:
+        self.config = root / "config"
         """Configuration files of the node's programs."""
-        return self.root / "config"
-
-    @property
-    def containerd(self) -> Path:
+        self.containerd = root / "containerd"
         """Images and containers."""
-        return self.root / "containerd"
-
-    @property
-    def kubelet(self) -> Path:
+        self.kubelet = root / "kubelet"
         """Volumes and the like of pods."""
-        return self.root / "kubelet"
-
-    @property
-    def pod_logs(self) -> Path:
+        self.pod_logs = root / "pod-logs"
         """What pods have written."""
-        return self.root / "pod-logs"
-
-    @property
-    def shadows(self) -> Path:
+        self.shadows = root / "shadows"
         """Folders and files that the node sees in the place of the machine's."""
-        return self.root / "shadows"
-
-    @property
-    def owner(self) -> str:
+        digest = hashlib.sha256(str(root).encode()).hexdigest()[:8]
+        self.owner = f"asyncjob-node-{name}-{digest}"
         """What tells this node from all others of the machine, those of other caches included."""
-        digest = hashlib.sha256(str(self.root).encode()).hexdigest()[:8]
-        return f"asyncjob-node-{self.name}-{digest}"
-
-    @property
-    def cgroup(self) -> str:
+        self.cgroup = self.owner
         """The name of the node's cgroups."""
-        return self.owner
 
     def log(self, program: str) -> Path:
         """Return the log file of a program."""
