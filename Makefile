@@ -11,7 +11,7 @@ given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
 TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder --durations=15
 
-GENERATED := $(BIN)/python -m asyncjob.schema && $(BIN)/python -m asyncjob_dev.chart && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_bench page
+GENERATED := $(BIN)/python -m asyncjob.schema && cp dev/manifests/rbac.yaml charts/asyncjob/files/ && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_bench page
 
 BENCH := $(BIN)/python -m asyncjob_bench
 
