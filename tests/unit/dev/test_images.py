@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.errors import EngineFailedError, NoBaseError, NoEngineError
-from asyncjob_dev.images import BuildRequest, Engine, build_image, find_engine
-from asyncjob_dev.images.builder import (
+from asyncjob_dev.images import (
     MIRROR,
     ROOT,
+    BuildRequest,
+    Engine,
     _exclude_paths,
+    build_image,
     default_base,
+    find_engine,
     pip_options,
     pip_secrets,
 )
