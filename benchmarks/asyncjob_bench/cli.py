@@ -1,7 +1,8 @@
 """`python -m asyncjob_bench`: the commands behind `make bench`."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,18 +71,25 @@ def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: 
     _end(verdicts, results.failed, report_only=report_only)
 
 
+@contextmanager
+def _shown_and_stored(out: Path, name: str, scale: str, parts: Sequence[str]) -> Iterator[Results]:
+    """Give results to be filled; describe, store and show them at the end."""
+    began, results = datetime.now(UTC), Results()
+    yield results
+    results.run = store.describe_run(scale, parts, began)
+    path = store.write(results, out, name)
+    click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")
+
+
 @main.command()
 @click.option("--curves", callback=_curves, default="", help="Some only, with commas between.")
 @SCALE
 @OUT
 def curves(*, curves: list[str], scale: str, out: Path) -> None:
     """Measure how it scales; nothing is judged."""
-    began = datetime.now(UTC)
-    results = measure_curves(curves, scale, click.echo)
-    results.run = store.describe_run(scale, curves, began)
-    path = store.write(results, out, store.CURVES)
+    with _shown_and_stored(out, store.CURVES, scale, curves) as results:
+        results.curves = measure_curves(curves, scale, click.echo)
     report.plots(results, out)
-    click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")
 
 
 @main.command()
@@ -101,12 +109,9 @@ def check(*, results: Path, limits: Path, report_only: bool) -> None:
 @OUT
 def profile(*, scale: str, out: Path) -> None:
     """Show where operator, worker and API server spend their time; keep the profiles."""
-    began, results = datetime.now(UTC), Results()
-    with site() as here:
+    with _shown_and_stored(out, store.PROFILE, scale, ["profile"]) as results, site() as here:
         heads, results.curves = profiles.take_profiles(here, SCALES[scale], out)
-    results.run = store.describe_run(scale, ["profile"], began)
-    path = store.write(results, out, store.PROFILE)
-    click.echo(f"{heads}\n\n{report.text(results, [])}\n\nstored in {path}")
+        click.echo(heads)
 
 
 @main.command()
@@ -114,11 +119,8 @@ def profile(*, scale: str, out: Path) -> None:
 @OUT
 def prices(*, scale: str, out: Path) -> None:
     """Show what schema and rules cost the API server, by leaving out one thing at a time."""
-    began, results = datetime.now(UTC), Results()
-    results.curves["prices"] = ablation.measure_variants(SCALES[scale], click.echo)
-    results.run = store.describe_run(scale, ["prices"], began)
-    path = store.write(results, out, store.PRICES)
-    click.echo(f"\n{report.text(results, [])}\n\nstored in {path}")
+    with _shown_and_stored(out, store.PRICES, scale, ["prices"]) as results:
+        results.curves["prices"] = ablation.measure_variants(SCALES[scale], click.echo)
 
 
 @main.command("page")

@@ -7,17 +7,23 @@ workers, of long jobs, the size of payloads, and the flow that retention has to 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.handlers import HOLD
 from asyncjob_bench.harness.site import Site, site
 from asyncjob_bench.harness.space import ManagedWorker
 from asyncjob_bench.parts.conflicts import ratio
-from asyncjob_bench.parts.flow import Flow, RunningStack, run_flow, start_stack, submit
+from asyncjob_bench.parts.flow import (
+    Flow,
+    RunningStack,
+    run_flow,
+    stack_in,
+    start_stack,
+    submit,
+)
 from asyncjob_bench.parts.operator_load import park
-from asyncjob_bench.stats.results import OTHERS, Results, Row
+from asyncjob_bench.stats.results import OTHERS, Row
 from asyncjob_dev.process import wait_until
 
 
@@ -62,7 +68,7 @@ RANGES: Final = {"full": FULL, "small": SMALL}
 
 
 SLOTS = 16
-FLOW_WORKERS = 2
+FLOW_SIZE: Final[Mapping[str, Any]] = {"workers": 2, "slots": SLOTS // 2}
 
 
 def over_objects(site: Site, ranges: Ranges) -> list[Row]:
@@ -73,8 +79,7 @@ def over_objects(site: Site, ranges: Ranges) -> list[Row]:
         for count in ranges.objects:
             park(space, there, count)
             there = count
-            running = start_stack(site, space, workers=FLOW_WORKERS, slots=SLOTS // FLOW_WORKERS)
-            with running as here:
+            with start_stack(site, space, **FLOW_SIZE) as here:
                 done = run_flow(here, ranges.jobs, warm_up=ranges.warm_up, prefix=f"of-{count}-")
                 rows.append({"objects": float(count), **_flow_row(here, done)})
                 here.stop()
@@ -86,10 +91,7 @@ def over_workers(site: Site, ranges: Ranges) -> list[Row]:
     rows: list[Row] = []
     for count in ranges.workers:
         slots = max(1, SLOTS // count)
-        with (
-            site.space("workers") as space,
-            start_stack(site, space, workers=count, slots=slots) as here,
-        ):
+        with stack_in(site, "workers", workers=count, slots=slots) as here:
             done = run_flow(here, ranges.jobs, warm_up=ranges.warm_up)
             conflicts = ratio(here.workers)
             rows.append({"workers": float(count), **_flow_row(here, done), "conflicts": conflicts})
@@ -100,10 +102,7 @@ def over_payloads(site: Site, ranges: Ranges) -> list[Row]:
     """Let payloads grow."""
     rows: list[Row] = []
     for size in ranges.payload_bytes:
-        with (
-            site.space("payload") as space,
-            start_stack(site, space, workers=FLOW_WORKERS, slots=SLOTS // FLOW_WORKERS) as here,
-        ):
+        with stack_in(site, "payload", **FLOW_SIZE) as here:
             done = run_flow(here, ranges.jobs, warm_up=ranges.warm_up, size=size)
             rows.append({"payload bytes": float(size), **_flow_row(here, done)})
     return rows
@@ -137,6 +136,7 @@ RUNNING: Final = "asyncjob_worker_running"
 RENEWALS: Final = "asyncjob_worker_lease_renewals_total"
 RECOVERED: Final = "asyncjob_operator_recovery_recovered_total"
 START_SECONDS: Final = 180.0
+START_POLL_SECONDS: Final = 0.2
 
 
 def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
@@ -144,14 +144,11 @@ def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
     rows: list[Row] = []
     for count in ranges.long_jobs:
         slots = -(-count // LONG_JOB_WORKERS)
-        with (
-            site.space("long") as space,
-            start_stack(
-                site, space, workers=LONG_JOB_WORKERS, slots=slots, options=["--grace=0"]
-            ) as here,
-        ):
+        with stack_in(
+            site, "long", workers=LONG_JOB_WORKERS, slots=slots, options=["--grace=0"]
+        ) as here:
             asked = templates.submission(kind=HOLD, leaseDurationSeconds=LEASE_SECONDS)
-            submit(space, asked, count, prefix="job-")
+            submit(here.space, asked, count, prefix="job-")
             _until_running(here, count)
             rows.append({"jobs at once": float(count), **_watch(here, ranges.long_seconds)})
             here.stop()
@@ -159,11 +156,12 @@ def over_long_jobs(site: Site, ranges: Ranges) -> list[Row]:
 
 
 def _until_running(here: RunningStack, count: int) -> None:
-    give_up_at = time.monotonic() + START_SECONDS
-    while here.total(RUNNING) < count:
-        if time.monotonic() > give_up_at:
-            raise WrongOutcomeError(f"{count} long jobs have not begun in time")
-        time.sleep(0.2)
+    wait_until(
+        lambda: here.total(RUNNING) >= count,
+        f"the start of {count} long jobs",
+        within=START_SECONDS,
+        every=START_POLL_SECONDS,
+    )
 
 
 def _watch(here: RunningStack, seconds: float) -> Row:
@@ -202,18 +200,13 @@ def over_retained(site: Site, ranges: Ranges) -> list[Row]:
 
 def _keeping(site: Site, kept: int, rate: int, jobs: int) -> Row:
     options = [*RETENTION_OPTIONS, f"--retention-rate={rate}", f"--retention-max-finished={kept}"]
-    with (
-        site.space("retention") as space,
-        start_stack(
-            site, space, workers=FLOW_WORKERS, slots=SLOTS // FLOW_WORKERS, operator=options
-        ) as here,
-    ):
+    with stack_in(site, "retention", operator=options, **FLOW_SIZE) as here:
         assert here.operator
         began = time.monotonic()
-        submit(space, templates.submission(), jobs, prefix="job-")
+        submit(here.space, templates.submission(), jobs, prefix="job-")
         here.wait_finished(jobs)
         flowed = time.monotonic()
-        left = sum(1 for _ in space.jobs())
+        left = sum(1 for _ in here.space.jobs())
         _until_removed(here.operator, jobs - kept)
         row: Row = {
             "kept": float(kept),
@@ -243,12 +236,14 @@ CURVES: Final[Mapping[str, Curve]] = {
 }
 
 
-def measure_curves(names: Sequence[str], scale: str, say: Callable[[str], None]) -> Results:
+def measure_curves(
+    names: Sequence[str], scale: str, say: Callable[[str], None]
+) -> dict[str, list[Row]]:
     """Measure all points; `say` takes a line for whoever waits."""
-    results = Results()
+    curves: dict[str, list[Row]] = {}
     for name in names:
         began = time.monotonic()
         with site() as here:
-            results.curves[name] = CURVES[name](here, RANGES[scale])
+            curves[name] = CURVES[name](here, RANGES[scale])
         say(f"{name}: {time.monotonic() - began:.0f} s")
-    return results
+    return curves

@@ -206,7 +206,12 @@ class Waitable(Protocol):
 
 
 def wait_until(
-    ready: Callable[[], bool], what: str, *, within: float, alive: Sequence[Waitable] = ()
+    ready: Callable[[], bool],
+    what: str,
+    *,
+    within: float,
+    alive: Sequence[Waitable] = (),
+    every: float = READY_POLL_INTERVAL,
 ) -> None:
     """Poll `ready`; raise `ProcessDiedError` or `NotReadyError` with the end of the log."""
     deadline = time.monotonic() + within
@@ -220,7 +225,7 @@ def wait_until(
         if time.monotonic() >= deadline:
             log = alive[-1].log_tail() if alive else ""
             raise NotReadyError(what, within, alive[-1].name if alive else None, log)
-        time.sleep(READY_POLL_INTERVAL)
+        time.sleep(every)
 
 
 ALWAYS_READY: Callable[[], bool] = lambda: True  # noqa: E731

@@ -1,7 +1,6 @@
 """The bare generator: a Go program that carries steps out for many jobs and does nothing else."""
 
 import functools
-import json
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from asyncjob_bench.errors import BenchError, WrongOutcomeError
 from asyncjob_bench.harness import templates
+from asyncjob_bench.harness.programs import run_program
 from asyncjob_bench.harness.space import PodToken, Space
 from asyncjob_dev.binaries.cache import cache_dir
 
@@ -75,7 +75,7 @@ def generate(
         "identities": [_identity(pod) for pod in workers],
         "steps": [step.to_json() for step in steps],
     }
-    answer = _run(order, LEAST_SECONDS + count * SECONDS_PER_JOB)
+    answer = run_program([str(generator())], order, LEAST_SECONDS + count * SECONDS_PER_JOB)
     if answer["completed"] != count:
         raise WrongOutcomeError(f"{answer['completed']} of {count} jobs: {answer['failures']}")
     return GeneratorReport(
@@ -111,18 +111,3 @@ def _identity(pod: PodToken) -> dict[str, Any]:
         templates.WORKER: f"{pod.name}/bench",
     }
     return {"token": pod.token, "marks": marks}
-
-
-def _run(order: dict[str, Any], within: float) -> dict[str, Any]:
-    done = subprocess.run(
-        [str(generator())],
-        input=json.dumps(order),
-        capture_output=True,
-        text=True,
-        timeout=within,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise BenchError(f"the bare generator failed: {done.stderr.strip()}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer

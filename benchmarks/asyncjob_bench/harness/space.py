@@ -3,14 +3,12 @@
 These are worker and operator processes as users start them.
 """
 
-import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -256,22 +254,6 @@ class Space:
         path = collection_path(self.name, JOBS)
         selectors = (f"status.phase={phase}" for phase in phases)
         return any(self.api.get(path, fieldSelector=it, limit="1")["items"] for it in selectors)
-
-    def run(self, module: str, order: dict[str, Any], within: float) -> tuple[Any, int]:
-        """Run a module as a process with its order on stdin; return its answer and process id."""
-        child = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            answer, _ = child.communicate(json.dumps(order), timeout=within)
-        finally:
-            child.kill()
-        if child.returncode != 0:
-            raise subprocess.CalledProcessError(child.returncode, module)
-        return json.loads(answer), child.pid
 
     def _profiled(self, name: str, argv: list[str]) -> list[str]:
         file = self.profiles.get(name)

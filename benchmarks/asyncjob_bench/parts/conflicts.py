@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 
-from asyncjob.names import API_VERSION, DEFAULT_QUEUE, JOBS, QUEUE_KIND, QUEUES, collection_path
+from asyncjob.names import API_VERSION, DEFAULT_QUEUE, QUEUE_KIND, QUEUES, collection_path
 from asyncjob_bench.errors import WrongOutcomeError
-from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.generator import creation, generate
-from asyncjob_bench.harness.handlers import STAMP, STAMPS_VARIABLE
+from asyncjob_bench.harness.handlers import STAMPS_VARIABLE
 from asyncjob_bench.harness.space import ManagedWorker
-from asyncjob_bench.parts.flow import start_stack, submit
+from asyncjob_bench.parts.flow import PICKUP_WARM_UP, start_stack, submit_one_by_one
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_dev.api import Object
 
 CLAIMS = "asyncjob_worker_claims_total"
-WARM_UP = 10
 
 
 def measure(bench: PartContext) -> Numbers:
@@ -44,18 +42,8 @@ def _idle(bench: PartContext) -> float:
         env = {STAMPS_VARIABLE: stamps}
         running = start_stack(bench.site, space, workers=scale.many_workers, slots=1, **env)
         with running as here:
-            submit(
-                space,
-                templates.job(space.name, templates.submission(kind=STAMP)),
-                scale.idle_claims,
-                prefix="job-",
-                way="one-by-one",
-                path=collection_path(space.name, JOBS),
-                connections=1,
-                warm_up=WARM_UP,
-                stamps=stamps,
-            )
-            here.wait_finished(WARM_UP + scale.idle_claims)
+            submit_one_by_one(space, stamps, scale.idle_claims)
+            here.wait_finished(PICKUP_WARM_UP + scale.idle_claims)
             return ratio(here.workers)
 
 

@@ -3,11 +3,9 @@
 The rate of the whole, and how soon an idle worker begins a job.
 """
 
-from asyncjob.names import JOBS, collection_path
-from asyncjob_bench.harness import templates
-from asyncjob_bench.harness.handlers import STAMP, STAMPS_VARIABLE
+from asyncjob_bench.harness.handlers import STAMPS_VARIABLE
 from asyncjob_bench.harness.space import BY_KOPF
-from asyncjob_bench.parts.flow import Flow, run_flow, start_stack, submit
+from asyncjob_bench.parts.flow import Flow, run_flow, stack_in, start_stack, submit_one_by_one
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.results import quantile
 from asyncjob_bench.stats.usage import cpu_row
@@ -32,18 +30,14 @@ def measure_throughput_by_kopf(bench: PartContext) -> Numbers:
 
 def _flow(bench: PartContext, name: str, what: str, *operator: str) -> Flow:
     scale = bench.scale
-    with (
-        bench.site.space(name) as space,
-        start_stack(
-            bench.site, space, workers=scale.workers, slots=scale.slots, operator=operator
-        ) as here,
-    ):
+    with stack_in(
+        bench.site, name, workers=scale.workers, slots=scale.slots, operator=operator
+    ) as here:
         done = run_flow(here, scale.jobs, warm_up=scale.warm_up)
     bench.results.cpu.append(cpu_row(what, done.used, scale.jobs))
     return done
 
 
-WARM_UP = 10
 NANOSECONDS_PER_MS = 1e6
 
 
@@ -52,25 +46,9 @@ def measure_pickup(bench: PartContext) -> Numbers:
     scale = bench.scale
     with bench.site.space("pickup") as space:
         stamps = str(space.folder / "stamps")
-        running = start_stack(
-            bench.site,
-            space,
-            workers=scale.workers,
-            slots=scale.slots,
-            **{STAMPS_VARIABLE: stamps},
-        )
-        with running:
-            answer = submit(
-                space,
-                templates.job(space.name, templates.submission(kind=STAMP)),
-                scale.pickups,
-                prefix="job-",
-                way="one-by-one",
-                path=collection_path(space.name, JOBS),
-                connections=1,
-                warm_up=WARM_UP,
-                stamps=stamps,
-            )
+        env = {STAMPS_VARIABLE: stamps}
+        with start_stack(bench.site, space, workers=scale.workers, slots=scale.slots, **env):
+            answer = submit_one_by_one(space, stamps, scale.pickups)
     trips, pickups = answer["round_trips"], answer["pickups"]
     return {
         "write_round_trip_ms": quantile(trips, 0.5) / NANOSECONDS_PER_MS,

@@ -3,15 +3,19 @@
 Created, claimed, completed, counted, checked.
 """
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob.names import JOBS, collection_path
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness import templates
+from asyncjob_bench.harness.handlers import STAMP
+from asyncjob_bench.harness.programs import run_program
 from asyncjob_bench.harness.site import Site
 from asyncjob_bench.harness.space import ManagedWorker, Space
 from asyncjob_bench.stats.usage import Usage
@@ -84,6 +88,13 @@ def start_stack(
     yield RunningStack(site, space, started, running)
 
 
+@contextmanager
+def stack_in(site: Site, name: str, **options: Any) -> Iterator[RunningStack]:
+    """Start them in a namespace of their own, with the options of `start_stack`."""
+    with site.space(name) as space, start_stack(site, space, **options) as here:
+        yield here
+
+
 SUBMITTER_MODULE: Final = "asyncjob_bench.harness.submitter"
 CONNECTIONS: Final = 32
 """Of the submitter, beside 64 slots with two writes a job: each kind of write gets its share."""
@@ -96,7 +107,6 @@ class Flow:
     jobs: int
     seconds: float
     used: Usage
-    submitted_in: float = field(default=0.0)
 
     @property
     def rate(self) -> float:
@@ -117,9 +127,28 @@ def submit(
         "prefix": prefix,
         **more,
     }
-    answer, _ = space.run(SUBMITTER_MODULE, order, FINISH_TIMEOUT_SECONDS)
-    found: dict[str, Any] = answer
-    return found
+    return run_program([sys.executable, "-m", SUBMITTER_MODULE], order, FINISH_TIMEOUT_SECONDS)
+
+
+PICKUP_WARM_UP: Final = 10
+
+
+def submit_one_by_one(space: Space, stamps: str, count: int) -> dict[str, Any]:
+    """Submit jobs, each once the handler of the last was entered, which says so at `stamps`.
+
+    Some more come before, for warmth. Returns what `harness.submitter` has timed.
+    """
+    return submit(
+        space,
+        templates.job(space.name, templates.submission(kind=STAMP)),
+        count,
+        prefix="job-",
+        way="one-by-one",
+        path=collection_path(space.name, JOBS),
+        connections=1,
+        warm_up=PICKUP_WARM_UP,
+        stamps=stamps,
+    )
 
 
 def run_flow(
@@ -134,12 +163,7 @@ def run_flow(
     here.wait_finished(there + warm_up + count)
     used = here.site.usage(here.programs) - before
     ended = _last_completion(here.space, count, prefix)
-    return Flow(
-        count,
-        ended - answer["started"],
-        used.with_client(answer["cpu"]),
-        answer["ended"] - answer["started"],
-    )
+    return Flow(count, ended - answer["started"], used.with_client(answer["cpu"]))
 
 
 def _last_completion(space: Space, count: int, prefix: str) -> float:

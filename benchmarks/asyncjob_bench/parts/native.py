@@ -101,11 +101,12 @@ def _through(space: Space, count: int, prefix: str) -> tuple[dict[str, Any], flo
     """Have so many Jobs submitted and wait until all are complete; return when they were."""
     path = f"/apis/batch/v1/namespaces/{space.name}/jobs"
     answer = submit(space, _job(), count, prefix=prefix, path=path)
-    give_up_at = time.monotonic() + TIMEOUT_SECONDS
-    while _any_left(space.api, path):
-        if time.monotonic() > give_up_at:
-            raise WrongOutcomeError(f"{count} native Jobs have not completed in time")
-        time.sleep(POLL_SECONDS)
+    wait_until(
+        lambda: not _any_left(space.api, path),
+        f"the completion of {count} native Jobs",
+        within=TIMEOUT_SECONDS,
+        every=POLL_SECONDS,
+    )
     ended = time.time()
     _demand_complete(space.api, path, prefix, count)
     return answer, ended

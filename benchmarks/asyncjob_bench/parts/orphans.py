@@ -1,15 +1,15 @@
 """How soon all jobs of a worker whose container ended are taken from it."""
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.handlers import HOLD
-from asyncjob_bench.harness.space import Space
-from asyncjob_bench.parts.flow import start_stack, submit
+from asyncjob_bench.harness.space import ManagedWorker, Space
+from asyncjob_bench.parts.flow import stack_in, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_dev.process import wait_until
 
 RUNNING: Final = "asyncjob_worker_running"
 START_SECONDS: Final = 120.0
@@ -24,19 +24,16 @@ def measure(bench: PartContext) -> Numbers:
     backoff, of about 2 s.
     """
     count = bench.scale.orphans
-    with (
-        bench.site.space("orphans") as space,
-        start_stack(bench.site, space, workers=1, slots=count) as here,
-    ):
-        (worker,) = here.workers
+    with stack_in(bench.site, "orphans", workers=1, slots=count) as here:
+        (worker,), space = here.workers, here.space
         submit(space, _long_job(), count, prefix="job-")
-        _until(lambda: worker.metrics().total(RUNNING) == count, START_SECONDS)
+        _until_running(worker, count)
         bench.site.settle()
         died = time.monotonic()
         worker.worker.kill()
-        _until(lambda: not space.any_in("Running"), RECOVERY_TIMEOUT_SECONDS)
+        _until_none_is(space, "Running")
         released = time.monotonic() - died
-        _until(lambda: not space.any_in("Running", "Retrying"), RECOVERY_TIMEOUT_SECONDS)
+        _until_none_is(space, "Running", "Retrying")
         requeued = time.monotonic() - died
         _check(space, count)
     return {"orphans_released_s": released, "orphans_requeued_s": requeued}
@@ -53,9 +50,19 @@ def _check(space: Space, count: int) -> None:
         raise WrongOutcomeError(f"{len(found)} of {count} jobs, in {', '.join(sorted(set(found)))}")
 
 
-def _until(probe: Callable[[], bool], within: float) -> None:
-    give_up_at = time.monotonic() + within
-    while not probe():
-        if time.monotonic() > give_up_at:
-            raise WrongOutcomeError(f"not within {within:g} s")
-        time.sleep(POLL_SECONDS)
+def _until_running(worker: ManagedWorker, count: int) -> None:
+    wait_until(
+        lambda: worker.metrics().total(RUNNING) == count,
+        f"the start of {count} jobs",
+        within=START_SECONDS,
+        every=POLL_SECONDS,
+    )
+
+
+def _until_none_is(space: Space, *phases: str) -> None:
+    wait_until(
+        lambda: not space.any_in(*phases),
+        f"the end of what is {' or '.join(phases)}",
+        within=RECOVERY_TIMEOUT_SECONDS,
+        every=POLL_SECONDS,
+    )

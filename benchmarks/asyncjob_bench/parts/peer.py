@@ -1,6 +1,5 @@
 """What Python users know: procrastinate on PostgreSQL, on the same machine in the same minutes."""
 
-import json
 import os
 import pwd
 import shutil
@@ -11,9 +10,10 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
-from asyncjob_bench.errors import BenchError, LeftOutError
+from asyncjob_bench.errors import LeftOutError
+from asyncjob_bench.harness.programs import run_program
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.usage import Usage, cpu_row
 from asyncjob_dev.process import ManagedProcess
@@ -38,25 +38,11 @@ def measure(bench: PartContext) -> Numbers:
     count = bench.scale.jobs
     with _database() as (socket, server):
         order = {"socket": socket, "server": server.pid, "slots": SLOTS, "count": count}
-        answer = _carry_out(order | {"warm_up": bench.scale.warm_up})
+        order["warm_up"] = bench.scale.warm_up
+        answer = run_program([sys.executable, "-m", MODULE, "submit"], order, TIMEOUT_SECONDS)
     used = Usage(answer["cpu"], answer["busy"], answer["available"])
     bench.results.cpu.append(cpu_row("procrastinate", used, count))
     return {"peer_postgres_jobs_s": answer["rate"]}
-
-
-def _carry_out(order: dict[str, Any]) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", MODULE, "submit"],
-        input=json.dumps(order),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise BenchError(f"procrastinate failed:\n{done.stderr[-2000:]}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from asyncjob.names import JOBS
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.site import Site, site
-from asyncjob_bench.parts.flow import RunningStack, start_stack, submit
+from asyncjob_bench.parts.flow import RunningStack, stack_in, submit
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats import audit
 from asyncjob_bench.stats.audit import AuditedWrite
@@ -57,12 +57,9 @@ def audited(*, controllers: bool = True) -> Iterator[Site]:
 
 def measure(bench: PartContext) -> Numbers:
     """Return writes per job in all and by the operator, and how many events are sent of a job."""
-    with (
-        bench.site.space("writes") as space,
-        start_stack(
-            bench.site, space, workers=bench.scale.workers, slots=bench.scale.slots
-        ) as here,
-    ):
+    with stack_in(
+        bench.site, "writes", workers=bench.scale.workers, slots=bench.scale.slots
+    ) as here:
         return count(bench, here)
 
 
