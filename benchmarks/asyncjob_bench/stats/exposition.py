@@ -29,14 +29,6 @@ class Scrape:
         """Return the sum of all samples of a name that have these labels."""
         return sum(value for _, value in self.matching(name, labels))
 
-    def by(self, name: str, label: str, **labels: str) -> dict[str, float]:
-        """Return the sums for each value of a label."""
-        sums: dict[str, float] = {}
-        for found, value in self.matching(name, labels):
-            key = found.get(label, "")
-            sums[key] = sums.get(key, 0.0) + value
-        return sums
-
     def matching(
         self, name: str, labels: Mapping[str, str]
     ) -> Iterator[tuple[Mapping[str, str], float]]:

@@ -24,8 +24,3 @@ def test_a_total_is_the_sum_of_all_samples_with_the_labels() -> None:
 def test_what_is_not_there_is_zero() -> None:
     assert Scrape.of(TEXT).total("apiserver_request_total", verb="DELETE") == 0
     assert Scrape.of("").total("anything") == 0
-
-
-def test_sums_are_told_apart_by_a_label() -> None:
-    found = Scrape.of(TEXT).by("apiserver_request_total", "resource", verb="PATCH")
-    assert found == {"asyncjobs": 82, "leases": 7}

@@ -5,7 +5,7 @@ open. The clients are slow to import, so they are imported when a connection is 
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -128,15 +128,6 @@ def with_all_namespaces(function: Callback) -> Callback:
         default=None,
         help="All namespaces; not with a gateway.",
     )(with_connection(function))
-
-
-def describe_connection(connection: ConnectionOptions, environ: Mapping[str, str]) -> str:
-    """Return in words where that is, for messages."""
-    if connection.server:
-        return f"gateway {connection.server}"
-    if connection.context:
-        return f"context {connection.context}"
-    return f"kubeconfig {connection.kubeconfig or environ.get('KUBECONFIG') or '~/.kube/config'}"
 
 
 if TYPE_CHECKING:
