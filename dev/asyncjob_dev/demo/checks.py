@@ -1,7 +1,7 @@
-"""Checks of the demo's jobs.
+"""The demo's scenarios, and the checks of their jobs.
 
-By their status, by the work itself done again, and for the job whose worker is killed by what each
-worker has logged.
+Jobs are checked by their status, by the work itself done again, and the one whose worker is killed
+by what each worker has logged. The scenarios stand at the end, in the order of their letters.
 """
 
 import csv
@@ -262,3 +262,60 @@ def _span(steps: Steps) -> str:
 def _resumed_from(job: AsyncJob) -> int:
     result = job.status.result
     return int(str(result["resumed_from"])) if isinstance(result, dict) else 0
+
+
+QUEUE = "queue"
+
+UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
+    (
+        Scenario(
+            "a",
+            "digest-files",
+            "every file of a folder: SHA-256 and lines",
+            "Succeeded, with the digests that the files have",
+        ),
+        check_files_digested,
+    ),
+    (
+        Scenario(
+            "a",
+            "report-orders",
+            "a CSV file turned into an HTML report",
+            "Succeeded, and the report lies where its result says",
+        ),
+        check_report_written,
+    ),
+    (
+        Scenario(
+            "b",
+            "flaky-call",
+            "a call that fails twice",
+            "Succeeded in attempt 3, after 2 retries",
+        ),
+        check_succeeded_after_failures,
+    ),
+    (
+        Scenario(
+            "c",
+            "always-fails",
+            "work that never succeeds",
+            "DeadLetter after 3 attempts, with the error kept",
+        ),
+        check_dead_letter,
+    ),
+)
+
+CRASHED = Scenario(
+    "d",
+    "slow-count",
+    "half done when its worker is killed (SIGKILL)",
+    "recovered; the other worker goes on from the last checkpoint, in attempt 2",
+)
+
+REFUSED = Scenario(
+    "e",
+    "mistake",
+    "a manifest with a mistake",
+    "refused by the API server, which names the field",
+)
+FIELD = "spec.retryPolicy.maxRetries"

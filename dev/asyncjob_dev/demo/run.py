@@ -10,16 +10,18 @@ from pathlib import Path
 from asyncjob import AsyncJob
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import datadir
-from asyncjob_dev.demo import checks, scenarios, summary
+from asyncjob_dev.demo import checks
 from asyncjob_dev.demo.checks import CheckResult, ScenarioResult, report_file
-from asyncjob_dev.demo.summary import diagnostics
 from asyncjob_dev.demo.view import (
     Jobs,
     LineView,
     TerminalView,
     View,
+    diagnostics,
     is_finished,
+    problems,
     read_jobs,
+    scenario_table,
     watch_until,
 )
 from asyncjob_dev.environment import ROOT, Environment, EnvironmentPaths, EnvironmentSettings
@@ -31,7 +33,7 @@ that gets on is a lease that has to expire."""
 
 TABLE_WIDTH = 150
 
-UNDISTURBED = tuple(scenario.job for scenario, _ in scenarios.UNDISTURBED)
+UNDISTURBED = tuple(scenario.job for scenario, _ in checks.UNDISTURBED)
 
 
 class Demo:
@@ -46,26 +48,26 @@ class Demo:
     def play(self) -> list[ScenarioResult]:
         """Apply the manifests, kill a worker on the way, and judge."""
         refusal = self._apply_mistake()
-        for name in (scenarios.QUEUE, scenarios.CRASHED.job, *UNDISTURBED):
+        for name in (checks.QUEUE, checks.CRASHED.job, *UNDISTURBED):
             self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
         crashed = self._crash()
         watch_until(self._plane, self._view, self._all_finished, STALL_TIMEOUT)
         return self._check(crashed, refusal)
 
     def _apply_mistake(self) -> CheckResult:
-        manifest = self._manifest(scenarios.REFUSED.job)
+        manifest = self._manifest(checks.REFUSED.job)
         answer = self._plane.kubectl("apply", "-f", manifest, check=False)
         said = " ".join((answer.stdout + answer.stderr).split())
         self._view.note(f"kubectl apply -f {manifest}\n  {said}")
         problems = [] if answer.returncode else ["kubectl apply ended with 0"]
-        if scenarios.FIELD not in said:
-            problems.append(f"the message does not name {scenarios.FIELD}: {said}")
-        if scenarios.REFUSED.job in read_jobs(self._plane):
+        if checks.FIELD not in said:
+            problems.append(f"the message does not name {checks.FIELD}: {said}")
+        if checks.REFUSED.job in read_jobs(self._plane):
             problems.append("the job exists")
         return CheckResult(said, tuple(problems))
 
     def _crash(self) -> checks.WorkerKill | None:
-        name = scenarios.CRASHED.job
+        name = checks.CRASHED.job
         if not watch_until(self._plane, self._view, _ready_to_crash, STALL_TIMEOUT):
             return None
         victim = checks.worker_holding(read_jobs(self._plane)[name], self._environment.workers)
@@ -76,7 +78,7 @@ class Demo:
         return checks.WorkerKill(victim.name, saved)
 
     def _all_finished(self, jobs: Jobs) -> bool:
-        return all(is_finished(jobs[name]) for name in (*UNDISTURBED, scenarios.CRASHED.job))
+        return all(is_finished(jobs[name]) for name in (*UNDISTURBED, checks.CRASHED.job))
 
     def _check(
         self, crashed: checks.WorkerKill | None, refusal: CheckResult
@@ -84,17 +86,17 @@ class Demo:
         jobs = read_jobs(self._plane)
         rows = [
             ScenarioResult(scenario, judge(jobs[scenario.job]))
-            for scenario, judge in scenarios.UNDISTURBED
+            for scenario, judge in checks.UNDISTURBED
         ]
         counted = {
             worker.name: checks.read_steps(worker.process.log_file)
             for worker in self._environment.workers
         }
-        resumed = checks.check_resumed(jobs[scenarios.CRASHED.job], crashed, counted)
+        resumed = checks.check_resumed(jobs[checks.CRASHED.job], crashed, counted)
         return [
             *rows,
-            ScenarioResult(scenarios.CRASHED, resumed),
-            ScenarioResult(scenarios.REFUSED, refusal),
+            ScenarioResult(checks.CRASHED, resumed),
+            ScenarioResult(checks.REFUSED, refusal),
         ]
 
     def _manifest(self, name: str) -> str:
@@ -104,7 +106,7 @@ class Demo:
 
 def _ready_to_crash(jobs: Jobs) -> bool:
     """Only when the victim runs nothing else, so that each job shows one thing."""
-    half = checks.is_half_done(jobs[scenarios.CRASHED.job])
+    half = checks.is_half_done(jobs[checks.CRASHED.job])
     return half and all(is_finished(jobs[name]) for name in UNDISTURBED)
 
 
@@ -134,11 +136,11 @@ def _environment(view: View) -> Iterator[Environment]:
 
 def _print_report(environment: Environment, rows: list[ScenarioResult]) -> None:
     width = shutil.get_terminal_size((TABLE_WIDTH, 0)).columns
-    print(f"\n{summary.scenario_table(rows, min(width, TABLE_WIDTH))}\n")
+    print(f"\n{scenario_table(rows, min(width, TABLE_WIDTH))}\n")
     report = report_file(_job(environment, "report-orders"))
     if report:
         print(f"The report, for your browser: {report.relative_to(ROOT)}")
-    if wrong := summary.problems(rows):
+    if wrong := problems(rows):
         print("\n".join([*diagnostics(environment, rows), "", "Not as it should be:", *wrong]))
     sys.stdout.flush()
 

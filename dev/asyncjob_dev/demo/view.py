@@ -1,17 +1,26 @@
-"""Shows the jobs while the demo runs, as kubectl shows them.
+"""What the demo shows: the jobs while it runs, as kubectl shows them, and a table at its end.
 
-Redrawn on a terminal, one line per change elsewhere.
+The jobs are redrawn on a terminal, one line per change elsewhere. Of scenarios that failed, the
+jobs and the ends of the logs follow the table.
 """
 
+import io
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from asyncjob import AsyncJob
 from asyncjob.lifecycle.phases import FINISHED_PHASES
 from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.demo.checks import ScenarioResult
+from asyncjob_dev.environment import Environment
+from asyncjob_dev.files import tail
 
 AGE_COLUMN = "AGE"
 
@@ -146,3 +155,46 @@ def _state(job: AsyncJob) -> tuple[object, ...]:
 def is_finished(job: AsyncJob) -> bool:
     """Whether nothing more happens to the job by itself."""
     return job.status.phase in FINISHED_PHASES
+
+
+WRAPPED_COLUMNS = {"WHAT": 2, "EXPECTED": 3, "HAPPENED": 3}
+"""Columns that are wrapped, and their shares of the width that the others leave."""
+
+
+def scenario_table(rows: Sequence[ScenarioResult], width: int) -> str:
+    """Return the rows in columns that fit into `width` characters."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=True)
+    for name in ("", "JOB", "WHAT", "EXPECTED", "HAPPENED", "OK"):
+        share = WRAPPED_COLUMNS.get(name)
+        table.add_column(name, ratio=share, no_wrap=share is None, overflow="fold")
+    for row in rows:
+        scenario, result = row.scenario, row.result
+        words = (scenario.job, scenario.what, scenario.expected, result.happened)
+        cells = (f"({scenario.key})", *words, "yes" if result.ok else "NO")
+        table.add_row(*map(Text, cells))
+    drawn = io.StringIO()
+    Console(file=drawn, width=width, color_system=None, force_terminal=False).print(table)
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
+
+
+def problems(rows: Sequence[ScenarioResult]) -> list[str]:
+    """Return what went wrong, a sentence each."""
+    return [
+        f"({row.scenario.key}) {row.scenario.job}: {problem}"
+        for row in rows
+        for problem in row.result.problems
+    ]
+
+
+LOGS = ("operator", "worker-1", "worker-2")
+LOG_LINES = 25
+
+
+def diagnostics(environment: Environment, rows: Sequence[ScenarioResult]) -> Iterator[str]:
+    """Yield each job that went wrong, as the API server has it, and the ends of the logs."""
+    for name in dict.fromkeys(row.scenario.job for row in rows if not row.result.ok):
+        found = environment.plane.kubectl("get", "asyncjob", name, "-o", "yaml", check=False)
+        yield f"--- asyncjob {name}\n{found.stdout or found.stderr}"
+    for name in LOGS:
+        end = tail(environment.layout.logs / f"{name}.log", LOG_LINES)
+        yield f"--- the end of {name}.log\n{end}"

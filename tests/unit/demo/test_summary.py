@@ -1,7 +1,7 @@
 """The table at the end."""
 
 from asyncjob_dev.demo.checks import CheckResult, Scenario, ScenarioResult, compare
-from asyncjob_dev.demo.summary import problems, scenario_table
+from asyncjob_dev.demo.view import problems, scenario_table
 
 GOOD = ScenarioResult(Scenario("a", "job-a", "work " * 12, "Succeeded"), CheckResult("Succeeded"))
 BAD = ScenarioResult(
