@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob_dev.supply.audit import (
+from asyncjob_dev.supply import (
     AuditOutput,
     AuditVerdict,
     Findings,

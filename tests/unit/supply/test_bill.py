@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob_dev.supply.sbom import bill_problems, pins, without_local_paths
+from asyncjob_dev.supply import bill_problems, pins, without_local_paths
 
 REQUIREMENTS = """\
 aiohttp==3.14.5 \\
