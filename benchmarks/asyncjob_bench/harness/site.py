@@ -1,23 +1,20 @@
 """One control plane with everything installed, whose CPU is accounted by program."""
 
 import itertools
-import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
-from urllib.request import Request, urlopen
 
 from asyncjob.names import GROUP, JOBS
-from asyncjob_bench.errors import BenchError
 from asyncjob_bench.harness import procfs
 from asyncjob_bench.harness.space import Space
 from asyncjob_bench.stats.exposition import Scrape
 from asyncjob_bench.stats.usage import Usage
+from asyncjob_dev.api import Api
 from asyncjob_dev.controlplane import DEFAULT_CONTROLLERS, ControlPlane, ControlPlaneOptions
 from asyncjob_dev.environment.components import MANIFESTS, install
 from asyncjob_dev.process import wait_until
@@ -75,17 +72,9 @@ class Site:
 
     def read(self, path: str, within: float = SCRAPE_SECONDS) -> bytes:
         """Return what the API server says of itself, with the admin's rights."""
-        context = ssl.create_default_context(cafile=self.plane.ca_file)
-        ask = Request(  # noqa: S310  # loopback
-            f"{self.plane.url}{path}",
-            headers={"Authorization": f"Bearer {self.plane.admin_token}"},
-        )
-        try:
-            with urlopen(ask, timeout=within, context=context) as answer:  # noqa: S310
-                found: bytes = answer.read()
-                return found
-        except (OSError, HTTPException) as error:
-            raise BenchError(f"the API server does not answer {path}: {error}") from error
+        plane = self.plane
+        api = Api(plane.url, ca_file=plane.ca_file, token=plane.admin_token, timeout=within)
+        return api.read(path)
 
     def watches(self, group: str = GROUP) -> float:
         """Return how many watches of AsyncJobs are open."""

@@ -116,6 +116,7 @@ def run(layout: EnvironmentPaths, environment: Environment) -> None:
 def main(folder: Path, settings: str) -> None:
     """Serve the environment of FOLDER with SETTINGS, which are JSON."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # or each request is a line
     try:
         serve(EnvironmentPaths(folder), EnvironmentSettings(**json.loads(settings)))
     except BrokenPipeError:

@@ -135,6 +135,7 @@ def supervise(processes: list[ManagedProcess]) -> None:
 def main(folder: Path) -> None:
     """Serve the node whose plan is in FOLDER."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # or each request is a line
     layout = NodePaths(folder.parent, folder.name)
     plan = load_plan(layout.plan)
     assert plan is not None, f"{layout.plan} is missing"
