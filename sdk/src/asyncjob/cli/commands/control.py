@@ -1,6 +1,6 @@
 """`cancel`, `suspend`, `resume`, `priority`, `rerun`: requests about existing jobs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -45,7 +45,7 @@ def cancel(
         if wait and said:
             request = WaitRequest([job.id for job in said], Phase.CANCELLED)
             return wait_for_jobs(jobs, cli, request, printer) or code
-    _print_jobs(said, printer, cancel_outcome)
+    printer.outcomes(said, lambda job: f"{job.id} {cancel_outcome(job)}")
     return code
 
 
@@ -54,14 +54,6 @@ def cancel_outcome(job: Job) -> str:
     if job.phase is Phase.CANCELLED:
         return "cancelled"
     return "being dismissed" if job.phase is Phase.DEAD_LETTER else "being cancelled"
-
-
-def _print_jobs(found: Sequence[Job], printer: Printer, outcome: Callable[[Job], str]) -> None:
-    if printer.human_readable:
-        for job in found:
-            printer.line(f"{job.id} {outcome(job)}")
-    elif found:
-        printer.objects(found, one=len(found) == 1)
 
 
 @click.command(cls=SectionedCommand)
@@ -75,7 +67,7 @@ def suspend(
     """Keep jobs from being started; a running attempt continues."""
     with cli.connect(connection) as jobs:
         said, code = for_each(names, jobs.suspend)
-    _print_jobs(said, printer, lambda _: "suspended")
+    printer.outcomes(said, lambda job: f"{job.id} suspended")
     return code
 
 
@@ -90,7 +82,7 @@ def resume(
     """Let suspended jobs start."""
     with cli.connect(connection) as jobs:
         said, code = for_each(names, jobs.resume)
-    _print_jobs(said, printer, lambda _: "resumed")
+    printer.outcomes(said, lambda job: f"{job.id} resumed")
     return code
 
 
@@ -111,7 +103,7 @@ def priority(
     """Set the priority of jobs that are not running: -1000 to 1000, higher starts first."""
     with cli.connect(connection) as jobs:
         said, code = for_each(names, lambda name: jobs.set_priority(name, number))
-    _print_jobs(said, printer, lambda job: f"has priority {job.priority}")
+    printer.outcomes(said, lambda job: f"{job.id} has priority {job.priority}")
     return code
 
 
@@ -135,9 +127,5 @@ def rerun(
         if wait and said:
             request = WaitRequest([one.id for one in said], creation_grace=CREATION_GRACE_SECONDS)
             return wait_for_jobs(jobs, cli, request, printer) or code
-    if printer.human_readable:
-        for one in said:
-            printer.line(f"{one.id} will be created")
-    elif said:
-        printer.objects(said, one=len(said) == 1)
+    printer.outcomes(said, lambda one: f"{one.id} will be created")
     return code

@@ -1,10 +1,10 @@
 """`cron list|get|trigger|suspend|resume|backfill`."""
 
-from collections.abc import Callable, Sequence
+from functools import partial
 
 import click
 
-from asyncjob.cli.command_classes import SectionedCommand, SectionedGroup
+from asyncjob.cli.command_classes import SectionedGroup
 from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
 from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces, with_connection
 from asyncjob.cli.context import CliContext
@@ -15,9 +15,7 @@ from asyncjob.cli.input.resource_names import NameParam, current_program
 from asyncjob.cli.output.detail import RenderContext, cron_job_detail
 from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
 from asyncjob.cli.output.resource_tables import cron_job_table
-from asyncjob.client.api import Jobs
 from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
-from asyncjob.rest.resources import CronJobInfo
 
 CREATION_GRACE_SECONDS = 30.0
 """Seconds within which the operator creates the job of a trigger."""
@@ -32,7 +30,7 @@ def cron() -> None:
     """Show and control schedules (AsyncCronJobs)."""
 
 
-@cron.command("list", cls=SectionedCommand)
+@cron.command("list")
 @with_printer()
 @with_all_namespaces
 @click.pass_obj
@@ -40,22 +38,11 @@ def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -
     """List schedules with their next run and latest activity."""
     with cli.lister(connection) as jobs:
         found = jobs.cron_jobs()
-    if printer.human_readable:
-        _print_table(found, cli, connection, printer)
-    else:
-        printer.objects(found)
+    draw = partial(cron_job_table, now=cli.now(), everywhere=connection.everywhere)
+    printer.listing(found, draw, otherwise="no schedules here")
 
 
-def _print_table(
-    found: Sequence[CronJobInfo], cli: CliContext, connection: ConnectionOptions, printer: Printer
-) -> None:
-    if found:
-        printer.table(cron_job_table(found, cli.now(), everywhere=connection.everywhere))
-    else:
-        note("no schedules here")
-
-
-@cron.command(cls=SectionedCommand)
+@cron.command()
 @NAME_ARGUMENT
 @with_printer()
 @with_connection
@@ -70,12 +57,12 @@ def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: P
         ):
             printer.line(line)
     elif printer.human_readable:
-        _print_table([found], cli, connection, printer)
+        printer.table(cron_job_table([found], cli.now()))
     else:
         printer.objects([found], one=True)
 
 
-@cron.command(cls=SectionedCommand)
+@cron.command()
 @NAME_ARGUMENT
 @click.option("--wait", is_flag=True, help="Wait until the run has finished.")
 @with_printer()
@@ -91,49 +78,35 @@ def trigger(
             return wait_for_jobs(
                 jobs, cli, WaitRequest([made.id], creation_grace=CREATION_GRACE_SECONDS), printer
             )
-    if printer.human_readable:
-        printer.line(f"{made.id} will run now")
-    else:
-        printer.objects([made], one=True)
+    printer.outcomes([made], lambda one: f"{one.id} will run now")
     return ExitCode.OK
 
 
-@cron.command(cls=SectionedCommand)
+@cron.command()
 @NAME_ARGUMENT
 @with_printer()
 @with_connection
 @click.pass_obj
 def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Keep a schedule from creating jobs; times that pass meanwhile are skipped."""
-    _change(cli, connection, printer, lambda jobs: jobs.suspend_cron_job(name), "suspended")
+    with cli.connect(connection) as jobs:
+        said = jobs.suspend_cron_job(name)
+        printer.outcomes([said], lambda done: f"schedule {done.name} suspended")
 
 
-@cron.command(cls=SectionedCommand)
+@cron.command()
 @NAME_ARGUMENT
 @with_printer()
 @with_connection
 @click.pass_obj
 def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Let a suspended schedule create jobs again, from its next time on."""
-    _change(cli, connection, printer, lambda jobs: jobs.resume_cron_job(name), "resumed")
-
-
-def _change(
-    cli: CliContext,
-    connection: ConnectionOptions,
-    printer: Printer,
-    change: Callable[[Jobs], CronJobInfo],
-    participle: str,
-) -> None:
     with cli.connect(connection) as jobs:
-        done = change(jobs)
-    if printer.human_readable:
-        printer.line(f"schedule {done.name} {participle}")
-    else:
-        printer.objects([done], one=True)
+        said = jobs.resume_cron_job(name)
+        printer.outcomes([said], lambda done: f"schedule {done.name} resumed")
 
 
-@cron.command(cls=SectionedCommand)
+@cron.command()
 @NAME_ARGUMENT
 @click.option("--from", "start", type=TimeParam(), required=True, help="First time: -7d, RFC 3339.")
 @click.option("--to", "end", type=TimeParam(), required=True, help="Last time.")

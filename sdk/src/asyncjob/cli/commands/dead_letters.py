@@ -166,11 +166,7 @@ def _run(
 def _one_by_one(jobs: Jobs, printer: Printer, request: _BulkRequest) -> ExitCode:
     act = jobs.redrive if request.action is BulkAction.REDRIVE else jobs.dismiss
     said, code = for_each(request.names, act)
-    if printer.human_readable:
-        for job in said:
-            printer.line(f"{job.id} {request.action.progressive}")
-    elif said:
-        printer.objects(said, one=len(said) == 1)
+    printer.outcomes(said, lambda job: f"{job.id} {request.action.progressive}")
     return code
 
 

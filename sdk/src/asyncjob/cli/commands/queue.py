@@ -1,22 +1,23 @@
 """`queue list|get|pause|resume|top`."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import click
 
-from asyncjob.cli.command_classes import SectionedCommand, SectionedGroup
+from asyncjob.cli.command_classes import SectionedGroup
 from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces, with_connection
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.durations import DurationParam
 from asyncjob.cli.input import resource_names
 from asyncjob.cli.input.resource_names import NameParam
-from asyncjob.cli.output.printer import Printer, note, with_printer
+from asyncjob.cli.output.printer import Printer, with_printer
 from asyncjob.cli.output.resource_tables import queue_table
 from asyncjob.cli.output.tables import Table
-from asyncjob.client.api import Jobs
 from asyncjob.rest.resources import QueueInfo
 
 NO_QUEUES = "no queues: no AsyncQueue, no jobs and no workers found"
+NAME_ARGUMENT = click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
 
 
 @click.group(cls=SectionedGroup)
@@ -24,7 +25,7 @@ def queue() -> None:
     """Show queues, pause and resume them."""
 
 
-@queue.command("list", cls=SectionedCommand)
+@queue.command("list")
 @with_printer()
 @with_all_namespaces
 @click.pass_obj
@@ -36,33 +37,25 @@ def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -
 
 
 def _print_queues(
-    found: Sequence[QueueInfo],
-    connection: ConnectionOptions,
-    printer: Printer,
-    *,
-    one: bool = False,
+    found: Sequence[QueueInfo], connection: ConnectionOptions, printer: Printer
 ) -> None:
-    if not printer.human_readable:
-        printer.objects(found, one=one)
-    elif found:
-        printer.table(queue_table(found, everywhere=connection.everywhere))
-    else:
-        note(NO_QUEUES)
+    draw = partial(queue_table, everywhere=connection.everywhere)
+    printer.listing(found, draw, otherwise=NO_QUEUES)
 
 
-@queue.command(cls=SectionedCommand)
-@click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
+@queue.command()
+@NAME_ARGUMENT
 @with_printer()
 @with_connection
 @click.pass_obj
 def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Show one queue."""
     with cli.connect(connection) as jobs:
-        _print_queues([jobs.queue(name)], connection, printer, one=True)
+        printer.listing([jobs.queue(name)], queue_table, otherwise=NO_QUEUES, one=True)
 
 
-@queue.command(cls=SectionedCommand)
-@click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
+@queue.command()
+@NAME_ARGUMENT
 @with_printer()
 @with_connection
 @click.pass_obj
@@ -72,35 +65,22 @@ def pause(cli: CliContext, *, name: str, connection: ConnectionOptions, printer:
     The queue is drained once none of its jobs is running. Creates the AsyncQueue if there is
     none.
     """
-    _change(cli, connection, printer, lambda jobs: jobs.pause(name), "paused")
+    with cli.connect(connection) as jobs:
+        printer.outcomes([jobs.pause(name)], lambda done: f"queue {done.name} paused")
 
 
-@queue.command(cls=SectionedCommand)
-@click.argument("name", type=NameParam(resource_names.queue_names), metavar="QUEUE")
+@queue.command()
+@NAME_ARGUMENT
 @with_printer()
 @with_connection
 @click.pass_obj
 def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Let the jobs of a paused queue start."""
-    _change(cli, connection, printer, lambda jobs: jobs.resume_queue(name), "resumed")
-
-
-def _change(
-    cli: CliContext,
-    connection: ConnectionOptions,
-    printer: Printer,
-    change: Callable[[Jobs], QueueInfo],
-    participle: str,
-) -> None:
     with cli.connect(connection) as jobs:
-        done = change(jobs)
-    if printer.human_readable:
-        printer.line(f"queue {done.name} {participle}")
-    else:
-        printer.objects([done], one=True)
+        printer.outcomes([jobs.resume_queue(name)], lambda done: f"queue {done.name} resumed")
 
 
-@queue.command(cls=SectionedCommand)
+@queue.command()
 @click.option(
     "--every", type=DurationParam(), default="2s", show_default=True, help="Refresh interval."
 )

@@ -1,12 +1,14 @@
 """`workers`: lists the live workers."""
 
+from functools import partial
+
 import click
 
 from asyncjob.cli.command_classes import SectionedCommand
 from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.input.resource_names import complete_queue_names
-from asyncjob.cli.output.printer import Printer, note, with_printer
+from asyncjob.cli.output.printer import Printer, with_printer
 from asyncjob.cli.output.resource_tables import worker_table
 
 
@@ -37,9 +39,6 @@ def workers(
             for one in jobs.workers()
             if queue in {None, one.queue} and (kind is None or kind in one.types)
         ]
-    if not printer.human_readable:
-        printer.objects(found)
-    elif found:
-        printer.table(worker_table(found, cli.now(), everywhere=connection.everywhere))
-    else:
-        note("no live workers" + (" match" if queue or kind else ": no job will start"))
+    draw = partial(worker_table, now=cli.now(), everywhere=connection.everywhere)
+    none = "no live workers" + (" match" if queue or kind else ": no job will start")
+    printer.listing(found, draw, otherwise=none)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from shutil import get_terminal_size
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import click
 
@@ -30,6 +30,9 @@ class Serializable(Protocol):
 
     def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
         """Return it as plain data."""
+
+
+T = TypeVar("T", bound=Serializable)
 
 
 class OutputFormat(StrEnum):
@@ -100,6 +103,30 @@ class Printer:
             self.data({"items": dumped})
         elif dumped:
             self.data(dumped[0])
+
+    def outcomes(self, objects: Sequence[T], sentence: Callable[[T], str]) -> None:
+        """Print what became of each object, in a sentence or as the object itself."""
+        if self.human_readable:
+            for one in objects:
+                self.line(sentence(one))
+        elif objects:
+            self.objects(objects, one=len(objects) == 1)
+
+    def listing(
+        self,
+        objects: Sequence[T],
+        table: Callable[[Sequence[T]], Table],
+        *,
+        otherwise: str,
+        one: bool = False,
+    ) -> None:
+        """Print objects as a table or as themselves; to people say `otherwise` if none."""
+        if not self.human_readable:
+            self.objects(objects, one=one)
+        elif objects:
+            self.table(table(objects))
+        else:
+            note(otherwise)
 
 
 def dump(obj: Serializable) -> dict[str, Json]:
