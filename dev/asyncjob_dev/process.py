@@ -9,6 +9,7 @@ cgroup would be.
 """
 
 import functools
+import logging
 import math
 import os
 import queue
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ from asyncjob_dev.errors import NotReadyError, PortTakenError, ProcessDiedError
 from asyncjob_dev.files import tail
 
 POLL_INTERVAL = 0.02
+
+log = logging.getLogger(__name__)
 
 _Popen = subprocess.Popen[bytes]
 
@@ -352,3 +355,11 @@ class ManagedProcess:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def restart_ended(processes: Iterable[ManagedProcess]) -> None:
+    """Start again, and say so, whichever of them is not running."""
+    for process in processes:
+        if not process.running:
+            log.warning("%s ended with %s; starting it again", process.name, process.returncode)
+            process.spawn()

@@ -1,21 +1,61 @@
 """A control plane as an object: what it offers while it runs, and the faults it can be put to.
 
-Any number stand side by side. Should this process be killed, the kernel ends their processes.
+Any number stand side by side. Should this process be killed, the kernel ends their processes. Keys
+and tokens are made once per data directory.
 """
 
+import secrets
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from asyncjob_dev.api import Api
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from asyncjob_dev.api import Api, write_kubeconfig
 from asyncjob_dev.binaries import Resolver, default_resolver
-from asyncjob_dev.controlplane import startup
-from asyncjob_dev.controlplane.options import ControlPlaneOptions
-from asyncjob_dev.controlplane.startup import RunningControlPlane
-from asyncjob_dev.errors import DevError, KubectlError
-from asyncjob_dev.process import ManagedProcess
+from asyncjob_dev.controlplane import datadir
+from asyncjob_dev.controlplane.datadir import DataDir
+from asyncjob_dev.controlplane.options import ControlPlaneOptions, ControlPlanePaths
+from asyncjob_dev.controlplane.processes import ControlPlaneProcesses, make_processes
+from asyncjob_dev.errors import DevError, KubectlError, PortTakenError
+from asyncjob_dev.files import write_private
+from asyncjob_dev.process import ManagedProcess, wait_until
 
 KUBECTL_TIMEOUT = 60.0
+PORT_TRIES = 3
+NAMESPACE = "/api/v1/namespaces/default"
+SERVICE_ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"
+
+
+def ensure_credentials(layout: ControlPlanePaths) -> str:
+    """Make the signing key and the admin token unless they are there; return the token."""
+    if not layout.signing_key.exists():
+        write_private(layout.signing_key, _new_key())
+    if not layout.tokens.exists():
+        write_private(layout.tokens, f'{secrets.token_urlsafe(32)},admin,admin,"system:masters"\n')
+    return layout.tokens.read_text(encoding="ascii").split(",", 1)[0]
+
+
+def _new_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    return pem.decode("ascii")
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What there is between start and stop."""
+
+    data_dir: DataDir
+    layout: ControlPlanePaths
+    admin_token: str
+    processes: ControlPlaneProcesses
 
 
 class ControlPlane:
@@ -29,18 +69,61 @@ class ControlPlane:
     ) -> None:
         self.options = options or ControlPlaneOptions()
         self._resolver = resolver or default_resolver()
-        self._started: RunningControlPlane | None = None
+        self._started: _Running | None = None
 
     def start(self) -> None:
         """Return when the API serves and the default namespace is there; else leave nothing."""
-        if not self._started:
-            self._started = startup.start_control_plane(self.options, self._resolver)
+        if self._started:
+            return
+        chosen = self.options.data_dir
+        data_dir = datadir.claim(chosen) if chosen else datadir.claim_temporary()
+        try:
+            layout = ControlPlanePaths(data_dir.path)
+            layout.make()
+            token = ensure_credentials(layout)
+            self._started = _Running(data_dir, layout, token, self._start_processes(layout, token))
+        except BaseException:
+            data_dir.release()
+            raise
+
+    def _start_processes(self, layout: ControlPlanePaths, token: str) -> ControlPlaneProcesses:
+        """Bring them up; again on other ports where another program was quicker to bind one."""
+        tries = 1 if self.options.api_port else PORT_TRIES
+        for left in reversed(range(tries)):
+            made = make_processes(self.options, layout, self._resolver, token)
+            try:
+                self._bring_up(made, layout, token)
+            except BaseException as error:
+                made.stop()
+                if left and isinstance(error, PortTakenError):
+                    continue
+                raise
+            return made
+        raise AssertionError("at least one try")
+
+    def _bring_up(self, made: ControlPlaneProcesses, layout: ControlPlanePaths, token: str) -> None:
+        made.etcd.start()
+        made.apiserver.start()
+        user = {"token": token}
+        write_kubeconfig(layout.kubeconfig, url=made.url, ca_file=layout.ca_file, user=user)
+        last = NAMESPACE
+        if made.controller_manager:
+            made.controller_manager.start()
+            last = SERVICE_ACCOUNT
+        api = Api(made.url, ca_file=layout.ca_file, token=token)
+        wait_until(
+            lambda: api.answers(last),
+            last,
+            within=self.options.ready_within,
+            alive=made.in_start_order,
+        )
 
     def stop(self) -> None:
         """Stop everything and remove a temporary data directory; may be called twice."""
         if self._started:
             gone, self._started = self._started, None
-            startup.stop_control_plane(gone)
+            gone.processes.stop()
+            gone.data_dir.release()
 
     @property
     def url(self) -> str:
@@ -132,7 +215,7 @@ class ControlPlane:
         return done
 
     @property
-    def _running(self) -> RunningControlPlane:
+    def _running(self) -> _Running:
         if self._started is None:
             raise DevError("the control plane is not running: call start() first")
         return self._started

@@ -106,60 +106,40 @@ class ControlPlaneProcesses:
         last = [self.controller_manager] if self.controller_manager else []
         return [self.etcd, self.apiserver, *last]
 
+    def stop(self) -> None:
+        """Stop them backwards: an API server whose etcd is gone does not end on SIGTERM."""
+        for process in reversed(self.in_start_order):
+            process.stop()
 
-class ControlPlaneProcessFactory:
-    """Makes processes for one set of choices; each call takes fresh ports."""
 
-    def __init__(
-        self,
-        options: ControlPlaneOptions,
-        layout: ControlPlanePaths,
-        resolver: Resolver,
-        token: str,
-    ) -> None:
-        self._options = options
-        self._layout = layout
-        self._resolver = resolver
-        self._token = token
+def make_processes(
+    options: ControlPlaneOptions, layout: ControlPlanePaths, resolver: Resolver, token: str
+) -> ControlPlaneProcesses:
+    """Choose ports and return the processes, none of them started."""
 
-    def make(self) -> ControlPlaneProcesses:
-        """Choose ports and return the processes, none of them started."""
-        etcd_port, peer_port, free = free_ports(3)
-        port = self._options.api_port or free
-        url = f"https://{self._options.address}:{port}"
-        return ControlPlaneProcesses(
-            url,
-            self._etcd(etcd_port, peer_port),
-            self._apiserver(url, port, etcd_port),
-            self._controller_manager() if self._options.with_controller_manager else None,
-        )
-
-    def _etcd(self, port: int, peer_port: int) -> ManagedProcess:
-        name = f"dev-{secrets.token_hex(8)}"
-        flags = etcd_flags(self._options, self._layout, name, port, peer_port)
-        process = self._process("etcd", flags)
-        process.ready = lambda: is_member(name, port)
-        return process
-
-    def _apiserver(self, url: str, port: int, etcd_port: int) -> ManagedProcess:
-        flags = apiserver_flags(self._options, self._layout, port, etcd_port)
-        process = self._process("kube-apiserver", flags)
-        api = Api(url, ca_file=self._layout.ca_file, token=self._token, timeout=PROBE_SECONDS)
-        process.ready = lambda: api.answers("/readyz")
-        return process
-
-    def _controller_manager(self) -> ManagedProcess:
-        flags = controller_manager_flags(self._options, self._layout)
-        return self._process("kube-controller-manager", flags)
-
-    def _process(self, name: str, flags: list[str]) -> ManagedProcess:
+    def process(name: str, flags: list[str]) -> ManagedProcess:
         return ManagedProcess(
             name,
-            [str(self._resolver.resolve(name).path), *flags],
-            log_file=self._layout.log(name),
-            ready_within=self._options.ready_within,
-            grace=self._options.effective_grace,
+            [str(resolver.resolve(name).path), *flags],
+            log_file=layout.log(name),
+            ready_within=options.ready_within,
+            grace=options.effective_grace,
         )
+
+    etcd_port, peer_port, free = free_ports(3)
+    member = f"dev-{secrets.token_hex(8)}"
+    etcd = process("etcd", etcd_flags(options, layout, member, etcd_port, peer_port))
+    etcd.ready = lambda: is_member(member, etcd_port)
+    port = options.api_port or free
+    url = f"https://{options.address}:{port}"
+    api = Api(url, ca_file=layout.ca_file, token=token, timeout=PROBE_SECONDS)
+    apiserver = process("kube-apiserver", apiserver_flags(options, layout, port, etcd_port))
+    apiserver.ready = lambda: api.answers("/readyz")
+    controllers = None
+    if options.with_controller_manager:
+        flags = controller_manager_flags(options, layout)
+        controllers = process("kube-controller-manager", flags)
+    return ControlPlaneProcesses(url, etcd, apiserver, controllers)
 
 
 def is_member(name: str, port: int) -> bool:

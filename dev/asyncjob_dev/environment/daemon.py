@@ -27,6 +27,7 @@ from asyncjob_dev.environment.state import (
     save_state,
 )
 from asyncjob_dev.errors import DevError, EnvironmentInUseError
+from asyncjob_dev.process import restart_ended
 from asyncjob_dev.signals import unwind_on_signals
 
 POLL_SECONDS = 1.0
@@ -52,10 +53,7 @@ def supervise(environment: Environment) -> None:
     """Start again what must not stay down, and keep the state file true, for ever."""
     known: EnvironmentState | None = None
     while True:
-        for process in environment.plane.processes:
-            if not process.running:
-                log.warning("%s ended with %s; starting it again", process.name, process.returncode)
-                process.spawn()
+        restart_ended(environment.plane.processes)
         if (now := current_state(environment)) != known:
             known = now
             save_state(environment.layout.state, now)

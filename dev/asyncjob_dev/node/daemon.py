@@ -23,15 +23,13 @@ from asyncjob_dev.files import write_private
 from asyncjob_dev.node import components, host
 from asyncjob_dev.node.components import NODE_NAME, NodeComponents, write_configs
 from asyncjob_dev.node.plan import NodeNetwork, NodePaths, NodePlan, load_plan
-from asyncjob_dev.process import ManagedProcess, wait_until
+from asyncjob_dev.process import ManagedProcess, restart_ended, wait_until
 from asyncjob_dev.signals import unwind_on_signals
 
 LINK_SECONDS = 30.0
 NODE_SECONDS = 90.0
 POLL_SECONDS = 1.0
 API_PORT = 6443
-
-log = logging.getLogger(__name__)
 
 
 class StepTimer:
@@ -123,10 +121,7 @@ def is_ready(api: Api) -> bool:
 def supervise(processes: list[ManagedProcess]) -> None:
     """Start again what must not stay down, for ever."""
     while True:
-        for process in processes:
-            if not process.running:
-                log.warning("%s ended with %s; starting it again", process.name, process.returncode)
-                process.spawn()
+        restart_ended(processes)
         time.sleep(POLL_SECONDS)
 
 

@@ -11,7 +11,7 @@ import yaml
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, datadir, processes
 from asyncjob_dev.controlplane.options import ControlPlanePaths
-from asyncjob_dev.controlplane.startup import ensure_credentials
+from asyncjob_dev.controlplane.plane import ensure_credentials
 from asyncjob_dev.errors import (
     DataDirInUseError,
     DevError,
