@@ -96,57 +96,42 @@ def _report_known_error(error: AsyncJobError, name: str) -> int:
     return exit_code_for(error)
 
 
-_COMMANDS_PACKAGE: Final = "asyncjob.cli.commands"
+def _command(where: str, summary: str) -> LazyCommand:
+    return LazyCommand(f"asyncjob.cli.commands.{where}", summary)
+
 
 COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
     "Jobs": {
-        "submit": LazyCommand(f"{_COMMANDS_PACKAGE}.submit:submit", "Submit one or more jobs."),
-        "get": LazyCommand(f"{_COMMANDS_PACKAGE}.read:get", "Show jobs in detail."),
-        "list": LazyCommand(f"{_COMMANDS_PACKAGE}.read:list_", "List jobs, newest first."),
-        "watch": LazyCommand(f"{_COMMANDS_PACKAGE}.watch:watch", "Follow jobs as they change."),
-        "wait": LazyCommand(f"{_COMMANDS_PACKAGE}.wait:wait", "Wait until jobs have finished."),
-        "history": LazyCommand(f"{_COMMANDS_PACKAGE}.read:history", "Show the changes of a job."),
-        "result": LazyCommand(f"{_COMMANDS_PACKAGE}.read:result", "Print the result of a job."),
-        "cancel": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.control:cancel", "Cancel jobs; a dead letter is dismissed."
-        ),
-        "suspend": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.control:suspend", "Keep jobs from being started."
-        ),
-        "resume": LazyCommand(f"{_COMMANDS_PACKAGE}.control:resume", "Let suspended jobs start."),
-        "priority": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.control:priority", "Set the priority of jobs."
-        ),
-        "rerun": LazyCommand(f"{_COMMANDS_PACKAGE}.control:rerun", "Run jobs again, as new jobs."),
+        "submit": _command("submit:submit", "Submit one or more jobs."),
+        "get": _command("read:get", "Show jobs in detail."),
+        "list": _command("read:list_", "List jobs, newest first."),
+        "watch": _command("watch:watch", "Follow jobs as they change."),
+        "wait": _command("wait:wait", "Wait until jobs have finished."),
+        "history": _command("read:history", "Show the changes of a job."),
+        "result": _command("read:result", "Print the result of a job."),
+        "cancel": _command("control:cancel", "Cancel jobs; a dead letter is dismissed."),
+        "suspend": _command("control:suspend", "Keep jobs from being started."),
+        "resume": _command("control:resume", "Let suspended jobs start."),
+        "priority": _command("control:priority", "Set the priority of jobs."),
+        "rerun": _command("control:rerun", "Run jobs again, as new jobs."),
     },
     "Dead letters": {
-        "redrive": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.dead_letters:redrive",
-            "Run dead letters again, with fresh retries.",
-        ),
-        "dismiss": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.dead_letters:dismiss", "Give up dead letters."
-        ),
+        "redrive": _command("dead_letters:redrive", "Run dead letters again, with fresh retries."),
+        "dismiss": _command("dead_letters:dismiss", "Give up dead letters."),
     },
     "Around jobs": {
-        "queue": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.queue:queue", "Show queues, pause and resume them."
-        ),
-        "cron": LazyCommand(f"{_COMMANDS_PACKAGE}.cron:cron", "Show and control schedules."),
-        "workers": LazyCommand(f"{_COMMANDS_PACKAGE}.workers:workers", "List the live workers."),
+        "queue": _command("queue:queue", "Show queues, pause and resume them."),
+        "cron": _command("cron:cron", "Show and control schedules."),
+        "workers": _command("workers:workers", "List the live workers."),
     },
     "Backup": {
-        "export": LazyCommand(f"{_COMMANDS_PACKAGE}.export:export", "Write all objects to a file."),
-        "restore": LazyCommand(f"{_COMMANDS_PACKAGE}.restore:restore", "Restore an export."),
+        "export": _command("export:export", "Write all objects to a file."),
+        "restore": _command("restore:restore", "Restore an export."),
     },
     "Help": {
-        "doctor": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.doctor:doctor", "Find problems and suggest fixes."
-        ),
-        "completion": LazyCommand(
-            f"{_COMMANDS_PACKAGE}.completion:completion", "Print a completion script."
-        ),
-        "version": LazyCommand(f"{_COMMANDS_PACKAGE}.version:version", "Print the version."),
+        "doctor": _command("doctor:doctor", "Find problems and suggest fixes."),
+        "completion": _command("completion:completion", "Print a completion script."),
+        "version": _command("version:version", "Print the version."),
     },
 }
 
@@ -154,7 +139,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
 @click.group(
     cls=LazyGroup,
     listed=COMMANDS,
-    unlisted={"__complete": LazyCommand(f"{_COMMANDS_PACKAGE}.completion:complete", "")},
+    unlisted={"__complete": _command("completion:complete", "")},
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
 @connection_options(reads_environment=True)
