@@ -22,26 +22,6 @@ from asyncjob_dev.node.host import KUBELET_DIR, has_capability
 from asyncjob_dev.node.plan import NodeNetwork, NodePaths, NodePlan
 from asyncjob_dev.process import ALWAYS_READY, ManagedProcess
 
-
-def to_toml(document: dict[str, Any]) -> str:
-    """Return a document of tables, lists of strings, strings, numbers and truth values as TOML."""
-    return "\n".join(_table((), document)) + "\n"
-
-
-def _table(path: tuple[str, ...], table: dict[str, Any]) -> list[str]:
-    plain = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    header = [f"[{'.'.join(map(json.dumps, path))}]"] if path and plain else []
-    # JSON's way to write these is TOML's way, too.
-    lines = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in plain.items()]
-    below = [
-        line
-        for key, value in table.items()
-        if isinstance(value, dict)
-        for line in _table((*path, key), value)
-    ]
-    return [*header, *lines, *below]
-
-
 Document = dict[str, Any]
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
@@ -49,34 +29,45 @@ CNI_PLUGINS = "/usr/lib/cni"
 PAUSE_IMAGE = "localhost/asyncjob-pause:1"
 DOMAIN = "cluster.local"
 CAP_SYS_RESOURCE = 24
-DISABLED_PLUGINS = ("io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri")
-"""Plugins of containerd with folders or sockets of their own that nobody here needs."""
 
 
-def containerd_config(layout: NodePaths, *, may_raise_oom_priority: bool) -> Document:
-    """Return containerd's configuration, to be written as TOML."""
-    runc = {
-        "runtime_type": "io.containerd.runc.v2",
-        # The name of systemd's driver must not be there: cgroups are made by hand here.
-        "options": {"BinaryName": "runc", "Root": "/run/runc", "SystemdCgroup": False},
-    }
-    runtime = {
-        # Without the right to lower it, every pod dies with "can't get final child's PID".
-        "restrict_oom_score_adj": not may_raise_oom_priority,
-        "containerd": {"default_runtime_name": "runc", "runtimes": {"runc": runc}},
-        "cni": {"bin_dirs": [CNI_PLUGINS], "conf_dir": str(layout.config / "cni")},
-    }
-    return {
-        "version": 3,
-        "root": str(layout.containerd),
-        "state": "/run/containerd",
-        "disabled_plugins": list(DISABLED_PLUGINS),
-        "grpc": {"address": CONTAINERD_SOCKET},
-        "plugins": {
-            "io.containerd.cri.v1.runtime": runtime,
-            "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": PAUSE_IMAGE}},
-        },
-    }
+def containerd_config(layout: NodePaths, *, may_raise_oom_priority: bool) -> str:
+    """Return containerd's configuration."""
+    # JSON's way to write text, lists and truth values is TOML's, too.
+    root, folder = json.dumps(str(layout.containerd)), json.dumps(str(layout.config / "cni"))
+    return f"""\
+version = 3
+root = {root}
+state = "/run/containerd"
+# They have folders or sockets of their own that nobody here needs.
+disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.nri.v1.nri"]
+
+[grpc]
+address = "{CONTAINERD_SOCKET}"
+
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "{PAUSE_IMAGE}"
+
+[plugins."io.containerd.cri.v1.runtime"]
+# Without the right to lower it, every pod dies with "can't get final child's PID".
+restrict_oom_score_adj = {json.dumps(not may_raise_oom_priority)}
+
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["{CNI_PLUGINS}"]
+conf_dir = {folder}
+
+[plugins."io.containerd.cri.v1.runtime".containerd]
+default_runtime_name = "runc"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+BinaryName = "runc"
+Root = "/run/runc"
+# The name of systemd's driver must not be there: cgroups are made by hand here.
+SystemdCgroup = false
+"""
 
 
 def kubelet_config(layout: NodePaths, block: NodeNetwork) -> Document:
@@ -196,7 +187,7 @@ def write_configs(layout: NodePaths, plan: NodePlan) -> None:
     (layout.config / "cni").mkdir(exist_ok=True)
     may = has_capability(CAP_SYS_RESOURCE)
     texts = {
-        "containerd.toml": to_toml(containerd_config(layout, may_raise_oom_priority=may)),
+        "containerd.toml": containerd_config(layout, may_raise_oom_priority=may),
         "kubelet.yaml": yaml.safe_dump(kubelet_config(layout, plan.block)),
         "kube-proxy.yaml": yaml.safe_dump(kube_proxy_config(layout, plan.block)),
         "cni/pods.conflist": json.dumps(cni_config(plan.block)),
