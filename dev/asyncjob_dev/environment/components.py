@@ -50,48 +50,42 @@ ServiceBuilder = Callable[[EnvironmentSettings], WorkerSpec]
 
 def operator_spec(settings: EnvironmentSettings) -> WorkerSpec:
     """Return the operator."""
-    return WorkerSpec(
-        name="operator",
-        argv=[script_path("asyncjob-operator"), "run", f"--namespace={NAMESPACE}"],
-        service_account=OPERATOR_ACCOUNT,
-        labels={COMPONENT_LABEL: OPERATOR_COMPONENT},
-        cwd=ROOT,
-        restart=settings.restart,
-        grace=settings.grace,
-    )
+    argv = [script_path("asyncjob-operator"), "run", f"--namespace={NAMESPACE}"]
+    return _spec(settings, "operator", argv, OPERATOR_ACCOUNT, OPERATOR_COMPONENT)
 
 
 def gateway_spec(settings: EnvironmentSettings) -> WorkerSpec:
     """Return the gateway, open to this machine only."""
-    return WorkerSpec(
-        name="gateway",
-        argv=[
-            *(script_path("asyncjob-gateway"), "run", f"--namespace={NAMESPACE}"),
-            *("--open", "--host=127.0.0.1", f"--port={settings.gateway_port}"),
-            f"--grace={max(1.0, settings.grace - 2.0):g}",
-        ],
-        service_account=GATEWAY_ACCOUNT,
-        labels={COMPONENT_LABEL: GATEWAY_COMPONENT},
-        cwd=ROOT,
-        restart=settings.restart,
-        grace=settings.grace,
-    )
+    argv = [
+        *(script_path("asyncjob-gateway"), "run", f"--namespace={NAMESPACE}"),
+        *("--open", "--host=127.0.0.1", f"--port={settings.gateway_port}"),
+        f"--grace={max(1.0, settings.grace - 2.0):g}",
+    ]
+    return _spec(settings, "gateway", argv, GATEWAY_ACCOUNT, GATEWAY_COMPONENT)
 
 
 def worker_spec(
     settings: EnvironmentSettings, number: int, queue: str = DEFAULT_QUEUE
 ) -> WorkerSpec:
     """Return a queue's worker of a number, from 1; it imports its app from the project's folder."""
+    name = f"worker-{number}" if queue == DEFAULT_QUEUE else f"worker-{queue}-{number}"
+    argv = [
+        *(script_path("asyncjob-worker"), "run", settings.app),
+        f"--queue={queue}",
+        f"--concurrency={settings.slots}",
+        f"--grace={max(0.0, settings.grace - 2.0):g}",
+    ]
+    return _spec(settings, name, argv, WORKER_ACCOUNT, WORKER_COMPONENT)
+
+
+def _spec(
+    settings: EnvironmentSettings, name: str, argv: Sequence[str], account: str, component: str
+) -> WorkerSpec:
     return WorkerSpec(
-        name=f"worker-{number}" if queue == DEFAULT_QUEUE else f"worker-{queue}-{number}",
-        argv=[
-            *(script_path("asyncjob-worker"), "run", settings.app),
-            f"--queue={queue}",
-            f"--concurrency={settings.slots}",
-            f"--grace={max(0.0, settings.grace - 2.0):g}",
-        ],
-        service_account=WORKER_ACCOUNT,
-        labels={COMPONENT_LABEL: WORKER_COMPONENT},
+        name=name,
+        argv=argv,
+        service_account=account,
+        labels={COMPONENT_LABEL: component},
         cwd=ROOT,
         restart=settings.restart,
         grace=settings.grace,
