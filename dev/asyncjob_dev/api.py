@@ -70,6 +70,26 @@ class Api:
         query = {"fieldManager": manager, "force": "true"}
         return self._json("PATCH", path, body, content_type=APPLY_PATCH, query=query)
 
+    def request_token(
+        self,
+        namespace: str,
+        account: str,
+        *,
+        pod: tuple[str, str] | None = None,
+        seconds: int = 3600,
+    ) -> Object:
+        """Return a token of a service account, and when it expires: a TokenRequest's status.
+
+        It may be bound to a `pod`, by name and uid.
+        """
+        spec: Object = {"expirationSeconds": seconds}
+        if pod:
+            name, uid = pod
+            spec["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": uid}
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+        status: Object = self.create(path, {"spec": spec})["status"]
+        return status
+
     def delete(self, path: str, options: Object | None = None) -> Object:
         """Delete with these DeleteOptions."""
         return self._json("DELETE", path, options, query={})

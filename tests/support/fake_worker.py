@@ -43,10 +43,8 @@ def worker_kubeconfig(worker: "FakeWorker", path: Path) -> Path:
             "subjects": [subject],
         },
     )
-    bound = {"kind": "Pod", "apiVersion": "v1", "name": worker.pod, "uid": worker.pod_uid}
-    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/{worker.account}"
-    answer = api.create(f"{account}/token", {"spec": {"boundObjectRef": bound}})
-    user = {"token": answer["status"]["token"]}
+    status = api.request_token(namespace, worker.account, pod=(worker.pod, worker.pod_uid))
+    user = {"token": status["token"]}
     write_kubeconfig(path, url=api.url, ca_file=api.ca_file, user=user, namespace=namespace)
     return path
 

@@ -66,7 +66,7 @@ def service_account(plane: ControlPlane, namespace: str, name: str) -> str:
     """Create a service account and return a token of it."""
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
     plane.api.create(accounts, {"metadata": {"name": name}})
-    token: str = plane.api.create(f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
+    token: str = plane.api.request_token(namespace, name)["token"]
     return token
 
 

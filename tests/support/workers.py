@@ -191,9 +191,7 @@ class Field:
         pods = f"/api/v1/namespaces/{self.namespace}/pods"
         body = objects.build_pod(name, account=ACCOUNT, node="nowhere", labels={}, restart=False)
         uid = self.api.create(pods, body)["metadata"]["uid"]
-        accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{ACCOUNT}/token"
-        request = objects.build_token_request(name, uid, 3600)
-        token = self.api.create(accounts, request)["status"]["token"]
+        token = self.api.request_token(self.namespace, ACCOUNT, pod=(name, uid))["token"]
         kubeconfig = self.folder / f"kubeconfig-{name}"
         write_kubeconfig(
             kubeconfig,

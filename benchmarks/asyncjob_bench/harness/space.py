@@ -218,13 +218,11 @@ class Space:
             name, account=WORKER_ACCOUNT, node="nowhere", labels={}, restart=False
         )
         uid = self.api.create(f"/api/v1/namespaces/{self.name}/pods", body)["metadata"]["uid"]
-        request = objects.build_token_request(name, uid, TOKEN_SECONDS)
-        return PodToken(name, uid, self._token(WORKER_ACCOUNT, request))
+        return PodToken(name, uid, self._token(WORKER_ACCOUNT, pod=(name, uid)))
 
     def submitter_token(self) -> str:
         """Return a token that may create and read jobs, ours and native ones."""
-        spec = {"expirationSeconds": TOKEN_SECONDS}
-        return self._token(SUBMITTER, {"spec": spec})
+        return self._token(SUBMITTER)
 
     def submitter_kubeconfig(self) -> Path:
         """Write a kubeconfig of the submitter's."""
@@ -259,7 +257,7 @@ class Space:
         file = self.profiles.get(name)
         return [sys.executable, "-m", PROFILED, str(file), *argv] if file else argv
 
-    def _token(self, account: str, request: Object) -> str:
-        path = f"/api/v1/namespaces/{self.name}/serviceaccounts/{account}/token"
-        token: str = self.api.create(path, request)["status"]["token"]
+    def _token(self, account: str, pod: tuple[str, str] | None = None) -> str:
+        status = self.api.request_token(self.name, account, pod=pod, seconds=TOKEN_SECONDS)
+        token: str = status["token"]
         return token

@@ -57,13 +57,7 @@ def _probe() -> Object:
 
 def _foreign_client(api: Api, account: str, namespace: str) -> Api:
     """Return a client with a worker's rights but without a pod."""
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": 600},
-    }
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-    token = api.create(path, request)["status"]["token"]
+    token = api.request_token(namespace, account, seconds=600)["token"]
     return Api(api.url, ca_file=api.ca_file, token=token)
 
 

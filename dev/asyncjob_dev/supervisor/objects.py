@@ -158,16 +158,6 @@ def build_pod_status(container: Container, *, restart: bool) -> dict[str, Any]:
     }
 
 
-def build_token_request(pod_name: str, pod_uid: str, seconds: int) -> dict[str, Any]:
-    """Return a TokenRequest for a token that is bound to this very Pod."""
-    bound = {"kind": "Pod", "apiVersion": "v1", "name": pod_name, "uid": pod_uid}
-    return {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": seconds, "boundObjectRef": bound},
-    }
-
-
 def _phase(container: Container, *, restart: bool) -> str:
     if container.ended is None or restart:
         return "Running"

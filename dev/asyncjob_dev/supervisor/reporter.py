@@ -15,7 +15,7 @@ from pathlib import Path
 from asyncjob_dev.api import Api
 from asyncjob_dev.errors import ApiError, ApiUnavailableError
 from asyncjob_dev.files import write_private
-from asyncjob_dev.supervisor.objects import Container, build_pod_status, build_token_request
+from asyncjob_dev.supervisor.objects import Container, build_pod_status
 
 # As the kubelet does it.
 RENEW_AT = 0.8
@@ -43,9 +43,8 @@ class TokenFile:
     def renew(self, now: datetime) -> datetime:
         """Request a new token, put it into the file, and return when the next is due."""
         who = self._identity
-        path = f"/api/v1/namespaces/{who.namespace}/serviceaccounts/{who.account}/token"
-        request = build_token_request(who.pod_name, who.pod_uid, self._seconds)
-        status = self._api.create(path, request)["status"]
+        pod = (who.pod_name, who.pod_uid)
+        status = self._api.request_token(who.namespace, who.account, pod=pod, seconds=self._seconds)
         write_private(self.path, status["token"])
         return renewal_time(now, datetime.fromisoformat(status["expirationTimestamp"]))
 
