@@ -131,6 +131,7 @@ class Api:
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": content_type,
+            "User-Agent": "asyncjob-dev",
             # Packing costs the API server more than loopback costs us.
             "Accept-Encoding": "identity",
             **self._headers,
