@@ -12,42 +12,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
-from typing import IO, Any, Final
-
-import click
+from typing import IO, Final
 
 from asyncjob.cli.exit_codes import ExitCode
+from asyncjob.cli.output.printer import CommandFailedError
 from asyncjob.cli.output.tables import one_line
 from asyncjob.deep_json import encode
 from asyncjob.json_types import Json, JsonObject, child
 from asyncjob.names import CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, QUEUE_KIND, QUEUES
 
 
-class FileFailedError(click.ClickException):
+class FileFailedError(CommandFailedError):
     """A file cannot be read or written."""
 
     exit_code = ExitCode.FAILED
 
-    def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
-        """Say so."""
-        click.echo(f"error: {one_line(self.message)}", err=True)
 
-
-class BrokenExportError(click.ClickException):
+class BrokenExportError(CommandFailedError):
     """The file is no export, or not a whole one; nothing was created."""
 
     exit_code = ExitCode.USAGE
-
-    def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
-        """Say so, a line for each mistake."""
-        for line in self.message.splitlines():
-            click.echo(f"error: {one_line(line)}", err=True)
-        click.echo("nothing was restored", err=True)
+    last_line = "nothing was restored"
 
 
 def file_error(name: str, error: OSError) -> FileFailedError:
     """Return what the system's refusal means."""
-    return FileFailedError(f"{name}: {error.strerror or error}")
+    return FileFailedError(one_line(f"{name}: {error.strerror or error}"))
 
 
 FORMAT: Final = 1

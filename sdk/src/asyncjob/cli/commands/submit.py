@@ -33,6 +33,7 @@ from asyncjob.cli.input.submissions import (
     submission_options,
 )
 from asyncjob.cli.output.printer import (
+    CommandFailedError,
     OutputFormat,
     Printer,
     ProgressBar,
@@ -40,7 +41,6 @@ from asyncjob.cli.output.printer import (
     progress_bar,
     with_printer,
 )
-from asyncjob.cli.output.tables import one_line
 from asyncjob.client.api import Jobs
 from asyncjob.rest.submission import BatchItem, Submitted
 
@@ -138,16 +138,11 @@ def _read_input(
         yield Document("", {"type": kind})
 
 
-class NothingSubmittedError(click.ClickException):
+class NothingSubmittedError(CommandFailedError):
     """The input is invalid; nothing was submitted."""
 
     exit_code = ExitCode.USAGE
-
-    def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
-        """Say so, a line for each mistake."""
-        for line in self.message.splitlines():
-            click.echo(f"error: {one_line(line)}", err=True)
-        click.echo("nothing was submitted", err=True)
+    last_line = "nothing was submitted"
 
 
 @dataclass
@@ -195,7 +190,7 @@ def submit_all(
         answer = jobs.submit(submissions[0].submission)
         outcome.add(BatchItem(job=answer))
         if not quiet:
-            _print_one(answer, printer)
+            printer.outcomes([answer], describe_submitted)
         return outcome
     with (
         _summary_at_end(outcome, len(submissions)),
@@ -217,13 +212,6 @@ def _summary_at_end(outcome: SubmitOutcome, total: int) -> Iterator[None]:
         yield
     finally:
         note(outcome.summary(total))
-
-
-def _print_one(answer: Submitted, printer: Printer) -> None:
-    if printer.human_readable:
-        printer.line(describe_submitted(answer))
-    else:
-        printer.objects([answer], one=True)
 
 
 def describe_submitted(answer: Submitted) -> str:

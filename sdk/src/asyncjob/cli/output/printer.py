@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from asyncjob.cli.command_classes import OUTPUT_SECTION, SectionedOption
-from asyncjob.cli.output.tables import Table, render_lines
+from asyncjob.cli.output.tables import Table, one_line, render_lines
 from asyncjob.json_types import Json
 
 Callback = Callable[..., Any]
@@ -161,6 +161,19 @@ def to_yaml(value: Json) -> str:
 def note(text: str) -> None:
     """Say something about what is done, beside the output."""
     click.echo(text, err=True)
+
+
+class CommandFailedError(click.ClickException):
+    """Ends a command: a line for each mistake, and a last one that says what was not done."""
+
+    last_line = ""
+
+    def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
+        """Say so."""
+        for line in self.message.splitlines():
+            note(f"error: {one_line(line)}")
+        if self.last_line:
+            note(self.last_line)
 
 
 def use_colour(environ: Mapping[str, str], *, terminal: bool, disabled: bool) -> bool:
