@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 """The first test installs a policy less a rule, and a namespace, for each rule."""
 
 GOVERNED = [(policy, rule) for policy in POLICIES for rule in policy.rules]
-RULED = [rule.rule for rule in CRD_RULES]
+RULED = [placed.rule for placed in CRD_RULES]
 
 
 def cases_of(rule: str) -> list[Case]:
@@ -88,7 +88,7 @@ def test_without_a_rule_of_a_crd_a_write_goes_through(
     scene = set_scene(space)
     case = cases_of(rule.id)[0]
     try:
-        mutants.replace_crds(admin, tuple(rule for rule in CRD_RULES if rule.rule != rule))
+        mutants.replace_crds(admin, tuple(placed for placed in CRD_RULES if placed.rule != rule))
         assert_one_goes_through(scene, rule)
     finally:
         mutants.replace_crds(admin)

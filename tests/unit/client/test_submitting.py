@@ -253,8 +253,8 @@ class ManyLargeJobs(FakeApi):
         return {"metadata": {"continue": str(end) if end < self.count else ""}, "items": page}
 
     def _job(self, number: int, params: dict[str, str]) -> Obj:
-        spec = {"idempotencyKey": "other" if "labelSelector" in params else "k"}
-        return stored(f"j{number}", deduplicationId="d", **spec)
+        key = "other" if "labelSelector" in params else "k"
+        return stored(f"j{number}", deduplicationId="d", idempotencyKey=key)
 
 
 class HandedOut(dict[str, Any]):

@@ -118,15 +118,15 @@ def schedule(number: int, namespace: str) -> dict[str, Any]:
 async def test_a_hundred_due_schedules_hold_up_that_of_another_namespace_by_one_turn() -> None:
     crons = components().cron_jobs
     for number in range(100):
-        crons.controller.on_update(schedule(number, "many"))
-    crons.controller.on_update(schedule(0, "few"))
+        crons.evaluator.on_update(schedule(number, "many"))
+    crons.evaluator.on_update(schedule(0, "few"))
     todo = crons.reconcilers._queue
     assert [await todo.get() for _ in range(2)] == ["many-0", "few-0"]
 
 
 async def test_a_hundred_queues_with_limits_hold_up_that_of_another_namespace_by_one_turn() -> None:
     parts = components()
-    queues = parts.job_controller.queues
+    queues = parts.job_evaluator.queues
     for namespace, count in (("many", 100), ("few", 1)):
         for number in range(count):
             meta = {"namespace": namespace, "name": f"q{number}", "resourceVersion": "1"}
