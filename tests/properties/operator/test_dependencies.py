@@ -60,6 +60,8 @@ class Run:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.world = World(DecisionOptions(missing_dependency_timeout=TIMEOUT))
+        self.late: set[str] = set()
+        """Children created after their parent had ended: a dependent may have started before."""
 
     async def play(self, restart_at: int) -> None:
         """Create and end jobs until nothing can be done any more, and restart once on the way."""
@@ -67,6 +69,8 @@ class Run:
             spec = {"cancel": True} if name in self.plan.cancelled else {}
             spec |= {"cancelCascade": True} if self.plan.cancelled.get(name) else {}
             parent = self.plan.parents.get(name, "")
+            if parent in self.plan.order[:number] and self.world.is_finished(parent):
+                self.late.add(name)
             self.world.create(name, *self.plan.needs[name], parent=parent, **spec)
             if number % 2:
                 await self.world.settle()
@@ -87,7 +91,7 @@ class Run:
             self.check_end(one["name"], one)
             if one.get("children"):
                 for child, parent in self.plan.parents.items():
-                    if parent == one["name"] and child in self.plan.order:
+                    if parent == one["name"] and child not in self.late:
                         self.check_end(child, one)
 
     def check_end(self, name: str, need: dict[str, Any]) -> None:
