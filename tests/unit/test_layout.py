@@ -29,9 +29,6 @@ SMALL = {
 }
 """Modules under 60 lines with one importer, and why they stand alone."""
 
-LARGE = {}
-"""Modules over 450 lines, and why they are not split."""
-
 
 @cache
 def modules(distribution: str) -> dict[str, Path]:
@@ -92,7 +89,7 @@ def test_a_short_module_has_more_than_one_reader(distribution: str) -> None:
 @pytest.mark.parametrize("distribution", SOURCES)
 def test_a_module_is_read_in_one_sitting(distribution: str) -> None:
     long = {name for name, file in modules(distribution).items() if lines(file) > MAX_LINES}
-    assert long - set(LARGE) == set()
+    assert long == set()
 
 
 @pytest.mark.parametrize("distribution", SOURCES)
@@ -106,8 +103,7 @@ def test_a_folder_is_taken_in_at_a_glance(distribution: str) -> None:
 
 def test_what_is_allowed_is_still_needed() -> None:
     everything = {name: file for one in SOURCES for name, file in modules(one).items()}
-    needless = [name for name in LARGE if lines(everything[name]) <= MAX_LINES]
-    needless += [name for name in SMALL if lines(everything[name]) >= MIN_LINES_WITH_ONE_IMPORTER]
+    needless = [name for name in SMALL if lines(everything[name]) >= MIN_LINES_WITH_ONE_IMPORTER]
     assert needless == []
 
 

@@ -1,11 +1,9 @@
 """What is logged for a job names job, attempt and trace, in each format and by libraries too."""
 
 import logging
-from collections.abc import Iterator
 from typing import get_args
 
 import pytest
-import structlog
 
 from asyncjob.logs import LogFormat, configure_logging
 from asyncjob_worker.execution.attempt import job_info_of
@@ -13,16 +11,6 @@ from asyncjob_worker.tracing import job_log_context
 from support.worker_parts import held
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """Put all back as it was."""
-    root, configured = logging.getLogger(), structlog.get_config()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers, root.level = handlers, level
-    structlog.configure(**configured)
 
 
 @pytest.mark.parametrize("style", get_args(LogFormat))
