@@ -132,7 +132,7 @@ async def sees_queues(seat: Seat, _: Ground, name: str) -> None:
 
         await happens(
             ready,
-            loops.by_name[f"comparison of queues in {seat.namespace}"],
+            loops.by_name[f"resync of queues in {seat.namespace}"],
             by_kopf(seat, session, QUEUES, sink),
         )
 

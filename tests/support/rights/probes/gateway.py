@@ -60,19 +60,6 @@ def operation(
     return run
 
 
-async def shows_why(seat: Seat, _: Ground, name: str) -> None:
-    """Show that a job waits because its queue is paused."""
-    create_queue(seat, name, paused=True)
-    create_job(seat, name, queue=name)
-
-    async def demand(_: rights.Right) -> None: ...
-
-    async with await seat.session() as session:
-        operations = Operations(session, NamespaceCache(seat.namespace), GatewayMetrics(), demand)
-        job = await operations.get(name)
-    assert "paused" in (job.message or ""), job.message
-
-
 async def checks_tokens(seat: Seat, _ground: Ground, _: str) -> None:
     async with await seat.session() as session:
         tokens = TokenAuthenticator(session, (), 0.0, MANY, time.monotonic)
@@ -117,7 +104,6 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(JOBS, "create", _SUBMIT),
     **ours(JOBS, "patch", _CANCEL),
     **ours(JOBS, VOUCH_VERB, _VOUCH),
-    **ours(QUEUES, "get", Probe("show that a job's queue is paused", shows_why)),
     **ours(QUEUES, "patch", _PAUSE),
     **ours(QUEUES, "create", _PAUSE_BARE),
     **ours(CRONS, "get", _CRON),
