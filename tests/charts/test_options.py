@@ -64,15 +64,16 @@ PROGRAMS = (
 THERE = [program for program in PROGRAMS if find_spec(program.module)]
 
 
-def camel(name: str) -> str:
-    first, *rest = name.split("_")
+def value_name(item: click.Parameter) -> str:
+    """Return what a program's option is called in the chart: as on the command line."""
+    first, *rest = item.opts[0].lstrip("-").split("-")
     return first + "".join(word.capitalize() for word in rest)
 
 
 @pytest.mark.parametrize("program", THERE, ids=lambda program: program.module)
 def test_the_chart_has_every_option_and_no_other(program: Program) -> None:
     command = import_module(program.module).run
-    flags = {camel(item.name): item for item in command.params if isinstance(item, click.Option)}
+    flags = {value_name(item): item for item in command.params if isinstance(item, click.Option)}
 
     assert {*program.options} == {*flags} - program.elsewhere
 
@@ -80,7 +81,7 @@ def test_the_chart_has_every_option_and_no_other(program: Program) -> None:
 @pytest.mark.parametrize("program", THERE, ids=lambda program: program.module)
 def test_defaults_are_the_programs_own_but_for_those_named_here(program: Program) -> None:
     command = import_module(program.module).run
-    own = {camel(item.name): item.default for item in command.params}
+    own = {value_name(item): item.default for item in command.params}
     expected = {name: program.differs.get(name, own[name]) for name in program.options}
 
     assert dict(program.options) == expected
