@@ -45,5 +45,5 @@ def probed(serve: Any) -> Any:
 
 
 if __name__ == "__main__":
-    cli.serve = probed(cli.serve)  # type: ignore[attr-defined]
+    cli.run_operator = probed(cli.run_operator)  # type: ignore[attr-defined]
     cli.main()

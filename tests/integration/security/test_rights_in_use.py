@@ -146,6 +146,7 @@ class Day:
         self._create(CRON_PATHS, builders.cron_job("nightly"))
         self._ask("POST", "/queues/limited/pause")
         self._ask("POST", "/queues/bare/pause")
+        self._ask("POST", "/queues/without-object/resume")
         self._ask("POST", "/jobs", {"type": "none", "queue": "limited", "name": "waits"})
         self._ask("GET", "/jobs/waits")
         self._ask("POST", "/queues/limited/resume")

@@ -85,6 +85,25 @@ def test_a_list_that_took_too_long_is_begun_anew() -> None:
     assert len(found) == 2  # the fake's second page has it again; the first try's is thrown away
 
 
+def test_later_pages_of_a_list_as_of_a_version_are_asked_for_by_their_token_alone() -> None:
+    class Paged(FakeApi):
+        """Has two pages."""
+
+        def do(self, step: Step) -> Answer:
+            assert isinstance(step, Call)
+            self.calls.append(step)
+            more = {} if "continue" in dict(step.params) else {"continue": "token"}
+            return Answer({"metadata": more, "items": [{}]})
+
+    api = Paged()
+    version = (("resourceVersion", "7"), ("resourceVersionMatch", "Exact"))
+    params = (("labelSelector", "a=b"), *version)
+    assert len(run(ApiServer(api, 5.0).list_all("/path", params, lambda obj: obj))) == 2
+    first, second = (dict(call.params) for call in api.calls)
+    assert first["resourceVersionMatch"] == "Exact"
+    assert {*second} == {"limit", "continue", "labelSelector"}
+
+
 def test_a_cursor_of_nonsense_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="cursor"):
         run(jobs(world()).page(Selection(), "nonsense", 5))

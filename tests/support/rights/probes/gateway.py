@@ -90,6 +90,10 @@ _PAUSE_BARE: Final = Probe(
     "pause a queue that has no AsyncQueue",
     operation(lambda do, name: do.set_paused(name, paused=True)),
 )
+_RESUME_BARE: Final = Probe(
+    "resume a queue that has no AsyncQueue",
+    operation(lambda do, name: do.set_paused(name, paused=False)),
+)
 _CRON: Final = Probe("show a cron job", operation(lambda do, n: do.cron_job(n), create_cron_job))
 _CRONS: Final = Probe("list cron jobs", operation(lambda do, _: do.cron_jobs()))
 _TRIGGER: Final = Probe(
@@ -104,6 +108,7 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(JOBS, "create", _SUBMIT),
     **ours(JOBS, "patch", _CANCEL),
     **ours(JOBS, VOUCH_VERB, _VOUCH),
+    **ours(QUEUES, "get", _RESUME_BARE),
     **ours(QUEUES, "patch", _PAUSE),
     **ours(QUEUES, "create", _PAUSE_BARE),
     **ours(CRONS, "get", _CRON),

@@ -133,15 +133,18 @@ async def find_other_with_key(
 ) -> str | None:
     """Return another job than that of this name that has the submission's key, by its name.
 
-    With a version, as of that version, and not as of now.
+    With a version, as of that version, and not as of now. The label alone says nothing: whoever may
+    create a job can give it any.
     """
     params: Params = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
     if version:
         params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
-    found = await api.list_all(
-        jobs_path(submission.namespace), params, _name, accept=METADATA_LIST_TYPE
+    others = await api.list_all(
+        jobs_path(submission.namespace),
+        params,
+        lambda job: _name(job) if has_same_key(job, submission) and _name(job) != name else None,
     )
-    return next((found_name for found_name in found if found_name != name), None)
+    return next(iter(others), None)
 
 
 def _name(obj: JsonObject) -> str:
