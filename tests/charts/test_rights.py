@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import yaml
 
 from asyncjob_operator.core import permissions
 from support.charts import ROOT, SCENARIOS, Helm, Object, Rendered, scenario
+from support.releases import RELEASES, Release
+from support.rights import rights_of
 
 CLUSTER_SCOPED = {
     "ClusterRole",
@@ -21,6 +24,7 @@ CLUSTER_SCOPED = {
 }
 OPERATOR = "asyncjob-operator"
 NAMES = [path.stem for path in SCENARIOS]
+AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
 
 
 def known_rules() -> list[Any]:
@@ -259,6 +263,7 @@ def test_tenants_have_their_roles_in_their_own_namespace_only(
 
     assert held == {
         ("team-a", "asyncjob-job-admin", "team-a-leads"),
+        ("team-a", "asyncjob-job-deleter", "archivist"),
         ("team-a", "asyncjob-job-submitter", "team-a"),
         ("team-b", "asyncjob-job-submitter", "shop"),
         ("team-b", "asyncjob-job-viewer", "auditor"),
@@ -276,7 +281,46 @@ def test_user_roles_are_part_of_view_edit_and_admin_if_asked(helm: Helm) -> None
             if "-job-" in role["metadata"]["name"]
         }
 
-    named = ("viewer", "view"), ("submitter", "edit"), ("admin", "admin")
+    named = ("viewer", "view"), ("submitter", "edit"), ("admin", "admin"), ("deleter", "admin")
 
     assert labels(aggregate=True) == {f"asyncjob-job-{one}": {part} for one, part in named}
     assert labels(aggregate=False) == {f"asyncjob-job-{one}": set() for one, _ in named}
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
+def test_who_deletes_by_a_role_of_kubernetes_own_still_does_after_an_upgrade(
+    helm: Helm, release: Release
+) -> None:
+    """However the chart divides the right up among its roles of users."""
+    before = deletions(replace(helm, chart=release.chart).render())
+
+    assert {part for part, _ in before} == {"admin"}
+    assert deletions(helm.render()) == before
+
+
+def deletions(rendered: Rendered) -> set[tuple[str, str]]:
+    """Return what Kubernetes' own roles delete by those of the chart: their names and the kinds."""
+    return {
+        (label.removeprefix(AGGREGATED), right.resource)
+        for role in rendered.of("ClusterRole")
+        for label in role["metadata"]["labels"]
+        if label.startswith(AGGREGATED)
+        for right in rights_of(role["rules"])
+        if right.verb == "delete"
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jobs_and_queues_are_deleted_by_the_operator_and_by_one_role_of_users(
+    rendered: dict[str, Rendered], name: str
+) -> None:
+    deleting = {
+        (role["metadata"]["labels"]["app.kubernetes.io/component"], role["metadata"]["name"])
+        for role in roles(rendered[name])
+        for right in rights_of(role["rules"])
+        if right.verb.startswith("delete") and right.resource in {"asyncjobs", "asyncqueues"}
+    }
+
+    assert {part for part, _ in deleting} <= {"operator", "user-roles"}
+    assert all(role.endswith("-job-deleter") for part, role in deleting if part == "user-roles")
+    assert bool(deleting) or name == "existing-service-accounts"

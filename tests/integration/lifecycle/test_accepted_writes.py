@@ -22,7 +22,12 @@ from support import lives
 from support.builders import at, cron_job, job, queue
 from support.fake_worker import renewal_fields
 from support.forbidden import Scene
-from support.forbidden.removals import member, new_cron_job, new_queue
+from support.forbidden.removals import (
+    ADMINISTRATOR_WHO_DELETES,
+    member,
+    new_cron_job,
+    new_queue,
+)
 from support.forbidden.sources import AUTHOR_RULE, SECRET
 from support.lives import Decide, Life
 
@@ -379,7 +384,7 @@ def test_labels_and_annotations_of_no_meaning_to_us_stay_free(scene: Scene) -> N
 
 
 def test_who_may_delete_marks_and_unmarks_a_run(scene: Scene) -> None:
-    life, who = scene.life(Phase.SUCCEEDED), member(scene.space, "asyncjob-job-admin")
+    life, who = scene.life(Phase.SUCCEEDED), member(scene.space, *ADMINISTRATOR_WHO_DELETES)
     for value in ("one", None):
         who.merge(life.path, {"metadata": {"labels": {CRON_JOB_UID_LABEL: value}}}).object()
 
@@ -405,10 +410,10 @@ def test_a_gateway_pauses_queues_and_triggers_suspends_and_backfills_schedules(
     assert made["spec"]["paused"] is True
 
 
-def test_an_administrator_of_jobs_decides_what_is_kept_and_changes_a_schedule(
+def test_an_administrator_of_jobs_who_deletes_decides_what_is_kept_and_changes_a_schedule(
     scene: Scene,
 ) -> None:
-    who = member(scene.space, "asyncjob-job-admin")
+    who = member(scene.space, *ADMINISTRATOR_WHO_DELETES)
     changes = {"retention": {"maxFinished": 5}, "maxConcurrency": 2}
     who.merge(new_queue(scene), {"spec": changes}).object()
     limits = {"successfulJobsHistoryLimit": 0, "schedule": "@daily"}

@@ -35,14 +35,18 @@ WRITES = (
         lambda thief, scene: scene.life(Phase.RUNNING).move(succeeded, thief),
     ),
 )
+DELETES = (
+    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
+    theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
+)
 THEFTS = (
     *ANYONE,
     *WRITES,
+    *DELETES,
     theft(
         "cancel a job",
         lambda thief, scene: thief.merge(scene.life().path, {"spec": {"cancel": True}}),
     ),
-    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
     theft(
         "pause a queue",
         lambda thief, scene: thief.merge(scene.queue(), {"spec": {"paused": True}}),
@@ -84,7 +88,7 @@ def test_a_submitter_or_viewer_cannot(
     assert refused(tried.attempt(thieves[who], scene))
 
 
-@pytest.mark.parametrize("tried", [*WRITES, *SECRETS, *UPWARDS], ids=str)
+@pytest.mark.parametrize("tried", [*WRITES, *DELETES, *SECRETS, *UPWARDS], ids=str)
 def test_an_administrator_of_jobs_cannot(
     scene: Scene, thieves: dict[str, Client], tried: Theft
 ) -> None:
@@ -143,6 +147,18 @@ def test_who_edits_or_administers_a_namespace_does_not_operate_its_jobs(
     until(lambda answer: may(answer.object()), partial(ask, scene, who, verb), f"{verb} by {who}")
     assert not may(ask(scene, who, OPERATE_VERB).object())
     assert refused(thief.merge(scene.life().status_path, ADMITTED))
+
+
+def test_of_kubernetes_own_roles_admin_deletes_jobs_and_edit_does_not(
+    scene: Scene, thieves: dict[str, Client]
+) -> None:
+    """As the chart's roles are aggregated; an administrator of jobs has no such right itself."""
+    asks = partial(ask, scene, "built-in-admin", "delete")
+    until(lambda answer: may(answer.object()), asks, "delete by built-in-admin")
+
+    assert thieves["built-in-admin"].delete(scene.life(Phase.SUCCEEDED).path).accepted
+    assert not may(ask(scene, "built-in-edit", "delete").object())
+    assert not may(ask(scene, "admin", "delete").object())
 
 
 def ask(scene: Scene, who: str, verb: str) -> Any:

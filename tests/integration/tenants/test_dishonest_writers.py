@@ -40,6 +40,7 @@ from asyncjob.names import (
 from support.api import MERGE, Client
 from support.builders import claim_of, cron_job, job, queue
 from support.dishonest import Field, Steps, Value, metadata_fields, schema_fields, tried, values
+from support.forbidden.removals import ADMINISTRATOR_WHO_DELETES
 from support.honest import HonestTenant, broken_loops
 from support.identities import Space, Worker
 from support.lives import Life, succeeded
@@ -142,11 +143,12 @@ def undisturbed(honest: Tenant, foreign: str, operator: OperatorProcess) -> Iter
     assert not broken_loops(operator)
 
 
-def account(space: Space, role: str) -> Account:
-    """Return the account of a role of the project's."""
-    name = f"{role}-thief"
+def account(space: Space, *roles: str) -> Account:
+    """Return an account with roles of the project's."""
+    name = f"{roles[0]}-thief"
     space.account(name)
-    space.bind(name, role)
+    for role in roles:
+        space.bind(name, role, called=f"{name}-{role}")
     return Account(space.as_account(name), Counter(), [])
 
 
@@ -172,12 +174,14 @@ def test_a_submitter_harms_nobody_by_what_it_creates(space: Space, foreign: str)
     assert thief.answers[201] > 50, thief.answers
 
 
-@pytest.mark.parametrize("role", ["asyncjob-job-admin", "asyncjob-gateway"])
+@pytest.mark.parametrize(
+    "roles", [ADMINISTRATOR_WHO_DELETES, ("asyncjob-gateway",)], ids=["administrator", "gateway"]
+)
 @pytest.mark.usefixtures("undisturbed")
 def test_neither_an_administrator_of_jobs_nor_the_gateway_harms_other_tenants(
-    space: Space, foreign: str, role: str
+    space: Space, foreign: str, roles: tuple[str, ...]
 ) -> None:
-    thief, worker = account(space, role), space.worker("worker-0")
+    thief, worker = account(space, *roles), space.worker("worker-0")
     for plural in (QUEUES, CRON_JOBS):
         create_all(thief, space, plural, foreign)
         space.admin.create(

@@ -38,12 +38,17 @@ _UNKNOWN_VERSION: Final = {
 """The API server gives up tracking an object of which it is told such a thing."""
 
 
+ADMINISTRATOR_WHO_DELETES: Final = ("asyncjob-job-admin", "asyncjob-job-deleter")
+"""What Kubernetes' own `admin` has of the project's roles."""
+
+
 @cache
-def member(space: Space, role: str) -> Client:
-    """Return an account with one of the project's roles in the namespace."""
-    name = f"{role}-{next(NUMBERS)}"
+def member(space: Space, *roles: str) -> Client:
+    """Return an account with some of the project's roles in the namespace."""
+    name = f"{roles[0]}-{next(NUMBERS)}"
     space.account(name)
-    space.bind(name, role)
+    for role in roles:
+        space.bind(name, role, called=f"{name}-{role}")
     return space.as_account(name)
 
 
@@ -98,7 +103,7 @@ def _queue_created_with_a_finalizer(scene: Scene) -> Answer:
 
 
 def _finalizer_by_an_administrator(scene: Scene) -> Answer:
-    who = member(scene.space, "asyncjob-job-admin")
+    who = member(scene.space, *ADMINISTRATOR_WHO_DELETES)
     return scene.acting(who).merge(scene.life().path, {"metadata": _FINALIZER})
 
 
@@ -122,7 +127,7 @@ def _reported_by_an_administrator(scene: Scene) -> Answer:
     life = scene.life(Phase.SUCCEEDED)
     entries = life.read()["metadata"]["managedFields"]
     told = [entry for entry in entries if entry.get("subresource") != "status"]
-    who = member(scene.space, "asyncjob-job-admin")
+    who = member(scene.space, *ADMINISTRATOR_WHO_DELETES)
     return scene.acting(who).merge(life.path, {"metadata": {"managedFields": told}})
 
 

@@ -41,7 +41,6 @@ _ADMINISTERS: Final[Mapping[Right, Probe]] = {
     **_SEES,
     **ours(JOBS, "create", _SUBMITS),
     **ours(JOBS, "patch", Probe("cancel a job straight on Kubernetes", people.cancels)),
-    **ours(JOBS, "delete", Probe("kubectl delete aj", people.deletes("aj", create_job))),
     **ours(JOBS, READ_PAYLOAD_VERB, Probe("read a result", asking.reads_a_result, direct=False)),
     **ours(JOBS, CONTROL_VERB, asks("cancel a job", "DELETE", _JOB, scene=create_job)),
     **ours(QUEUES, "create", Probe("kubectl create of a queue", people.creates_queue)),
@@ -51,12 +50,15 @@ _ADMINISTERS: Final[Mapping[Right, Probe]] = {
         asks("pause a queue", "POST", f"{_API}/queues/{{name}}/pause", scene=create_queue),
     ),
     **ours(QUEUES, "update", Probe("kubectl replace of a queue", people.replaces_queue)),
-    **ours(QUEUES, "delete", Probe("kubectl delete aq", people.deletes("aq", create_queue))),
     **ours(CRONS, "create", Probe("kubectl create of a cron job", people.creates_cron_job)),
     **ours(CRONS, "patch", asks("suspend a cron job", "POST", _SUSPENDS, scene=create_cron_job)),
     **ours(CRONS, "update", Probe("kubectl replace of a cron job", people.replaces_cron_job)),
     **ours(CRONS, "delete", Probe("kubectl delete acj", people.deletes("acj", create_cron_job))),
     **on_leases("list", Probe("list workers straight on Kubernetes", people.lists_workers)),
+}
+_DELETES: Final[Mapping[Right, Probe]] = {
+    **ours(JOBS, "delete", Probe("kubectl delete aj", people.deletes("aj", create_job))),
+    **ours(QUEUES, "delete", Probe("kubectl delete aq", people.deletes("aq", create_queue))),
 }
 _TESTS: Final = Probe(
     "submit a job and wait for its end",
@@ -68,5 +70,6 @@ PROBES: Final = {
     ("job-viewer", "asyncjob-job-viewer"): _SEES,
     ("job-submitter", "asyncjob-job-submitter"): {**_READS, **ours(JOBS, "create", _SUBMITS)},
     ("job-admin", "asyncjob-job-admin"): _ADMINISTERS,
+    ("job-deleter", "asyncjob-job-deleter"): _DELETES,
     ("asyncjob-test", "asyncjob-test"): ours(JOBS, "create get", _TESTS),
 }
