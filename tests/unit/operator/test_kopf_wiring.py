@@ -26,6 +26,7 @@ from asyncjob_operator.kube.kopf_session import (
     WatchedCollection,
     watch_only,
 )
+from asyncjob_operator.kube.kopf_text import LIST_ANEW
 from asyncjob_operator.options import settings_from_environment
 from asyncjob_operator.settings import JobWatchSource
 from asyncjob_operator.supervision import supervise
@@ -227,6 +228,14 @@ async def test_a_list_that_expires_between_two_pages_is_begun_anew(server: Serve
     await server.get(QUEUES, "?limit=500")
     with pytest.raises(aiohttp.ClientPayloadError):
         await server.get(QUEUES, "?limit=500&continue=token")
+
+
+async def test_after_a_watch_whose_version_has_expired_kopf_lists_anew(server: Server) -> None:
+    server.answers = [web.json_response({"kind": "Status", "code": 410}, status=410)]
+    response = await server.get(QUEUES, "?watch=true&resourceVersion=1")
+    assert response.status == 200
+    lines = b"".join([chunk async for chunk in response.content.iter_chunked(1024)])
+    assert lines == LIST_ANEW + b"\n"
 
 
 async def test_the_second_list_of_a_collection_is_told_of_and_its_pages_are_not(

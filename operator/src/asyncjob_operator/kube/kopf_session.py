@@ -27,7 +27,7 @@ from asyncjob.kube.paging import ListPager, PageTooLargeError
 from asyncjob.kube.transport import parse_object
 from asyncjob.names import GROUP, collection_path
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.kube.kopf_text import is_error, readable_line, readable_page
+from asyncjob_operator.kube.kopf_text import LIST_ANEW, is_error, readable_line, readable_page
 from asyncjob_operator.kube.preflight import not_installed
 from asyncjob_operator.telemetry.logs import LogThrottle
 
@@ -134,7 +134,11 @@ class KopfSession:
         watched: WatchedCollection,
     ) -> aiohttp.ClientResponse:
         response = await self._send_until_accepted(request, handler, watched)
-        if response.status == HTTPStatus.OK:
+        if response.status == HTTPStatus.GONE:
+            response.close()  # kopf would end; within a watch the same makes it list anew
+            response.status = HTTPStatus.OK
+            response.content = cast("aiohttp.StreamReader", _ExpiredWatch())
+        elif response.status == HTTPStatus.OK:
             tell = partial(self._required_listener.on_watch_progress, watched)
             tell()
             self._open[watched] = response
@@ -257,6 +261,14 @@ class _KopfResponse(aiohttp.ClientResponse):
         """Return the page; of another answer the body, with null in place of what is too deep."""
         page, self.page = self.page, None  # kopf may keep the answer longer than the page
         return loads(await self.read()) if page is None else page
+
+
+class _ExpiredWatch:
+    """The body of a watch that ends at once, because its version has expired."""
+
+    async def iter_chunked(self, _size: int) -> AsyncGenerator[bytes]:
+        """Yield the one line after which kopf lists anew."""
+        yield LIST_ANEW + b"\n"
 
 
 class _ReadableLines:
