@@ -1,9 +1,11 @@
 """Jobs that wait for one another are given up, with the way round."""
 
-from itertools import permutations
+from collections.abc import Iterator
+from itertools import count, permutations
 
 import pytest
 
+from asyncjob_operator.core.dependencies import find_cycle
 from asyncjob_operator.core.options import DecisionOptions
 from support.world import World
 
@@ -37,6 +39,19 @@ async def test_a_cycle_with_a_gap_is_none_yet(world: World) -> None:
     world.create("c", "a")
     await world.settle()
     assert world.state("a").endswith("a → b → c → a")
+
+
+def test_a_search_gives_up_within_a_job_that_waits_for_very_many_too() -> None:
+    followed: list[str] = []
+
+    def waits_for(_uid: str) -> Iterator[str]:
+        for number in count():
+            followed.append(str(number))
+            assert number < 1000
+            yield str(number)
+
+    assert find_cycle("a", waits_for, limit=10) == ()
+    assert len(followed) == 11
 
 
 async def test_a_long_cycle_is_told_with_its_ends(world: World) -> None:

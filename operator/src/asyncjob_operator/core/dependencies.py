@@ -129,10 +129,12 @@ def find_cycle(
     """
     came_from: dict[str, str] = {}
     queue, followed = deque([start]), 0
-    while queue and followed < limit:
+    while queue:
         current = queue.popleft()
         for dependency in waits_for(current):
             followed += 1
+            if followed > limit:
+                return ()
             if dependency == start:
                 return _path(start, current, came_from)
             if dependency not in came_from:
