@@ -4,7 +4,7 @@ from typing import Any
 
 from asyncjob.errors import ForbiddenError
 from asyncjob_operator.controllers.events import EVENT_BURST
-from asyncjob_operator.core.events import event_body, job_event, namespace_event
+from asyncjob_operator.core.events import HOUR, event_body, job_event, namespace_event
 from support.notices import Scene
 from support.snapshots import job
 
@@ -43,6 +43,20 @@ async def test_a_namespaces_warning_is_told_once_an_hour_and_each_namespaces_own
     scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
     await scene.post()
     assert len(scene.session.requests) == 3
+
+
+async def test_who_has_been_told_of_is_forgotten_now_and_then_and_not_at_each_event() -> None:
+    scene = Scene()
+    recorder = scene.notices
+    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    first = recorder._suppressed_until
+    for number in range(100):
+        recorder.record(namespace_event(f"ns-{number}", "StoreNearLimit", "full"))
+    assert recorder._suppressed_until is first
+    await scene.post()
+    scene.now += 2 * HOUR
+    recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
+    assert len(recorder._suppressed_until) == 1
 
 
 async def test_a_warning_that_was_dropped_is_not_taken_for_told() -> None:

@@ -33,6 +33,9 @@ EVENTS_LEFT_OUT: Final = "EventsLeftOut"
 SUMMARY_SECONDS: Final = 300.0
 """Seconds after its first dropped Event in which a namespace gets one Event that counts them."""
 
+PURGE_SECONDS: Final = 60.0
+"""Seconds between two looks through all Events that were posted lately."""
+
 
 class EventRecorder:
     """Queues Events and posts them, at most at a certain rate in each namespace."""
@@ -53,6 +56,7 @@ class EventRecorder:
         self._queue: asyncio.Queue[KubernetesEvent] = asyncio.Queue(MAX_QUEUED_EVENTS)
         self._token_buckets: dict[str, tuple[float, float]] = {}
         self._suppressed_until: dict[tuple[str, str, str, str], float] = {}
+        self._purge_at = 0.0
         self._dropped: dict[str, tuple[int, float]] = {}
 
     def record(self, event: KubernetesEvent) -> None:
@@ -112,10 +116,12 @@ class EventRecorder:
 
     def _is_suppressed(self, event: KubernetesEvent) -> bool:
         now = self._now().monotonic
-        self._suppressed_until = {
-            key: until for key, until in self._suppressed_until.items() if until > now
-        }
-        return event.dedup_key in self._suppressed_until
+        if now >= self._purge_at:
+            self._purge_at = now + PURGE_SECONDS
+            self._suppressed_until = {
+                key: until for key, until in self._suppressed_until.items() if until > now
+            }
+        return self._suppressed_until.get(event.dedup_key, now) > now
 
     def _take_token(self, namespace: str) -> bool:
         now = self._now().monotonic
