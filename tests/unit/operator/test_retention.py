@@ -11,6 +11,7 @@ from asyncjob_operator.core.options import DAY, OPEN_QUEUE, QueueView, Retention
 from asyncjob_operator.core.retention import (
     FinishedJob,
     beyond_namespace_limit,
+    by_queue,
     finished_job,
     plan_removals,
     removable_in_queue,
@@ -221,8 +222,7 @@ def test_a_forged_end_does_not_void_the_memory_of_a_key() -> None:
 def test_what_is_beyond_a_namespaces_limit_is_told_apart_from_what_is_old() -> None:
     jobs = [finished("old", 8 * DAY), *(finished(str(age), age) for age in (3, 2, 1))]
     options = RetentionOptions(namespace_limit=2)
-    found = plan_removals(
-        jobs, lambda queue: removable_in_queue(queue, OPEN_QUEUE, options, EPOCH), options
-    )
+    old = removable_in_queue(jobs, OPEN_QUEUE, options, EPOCH)
+    found = plan_removals(by_queue(jobs), old, options)
     assert [record.name for record in found.jobs] == ["old", "3"]
     assert (found.total, found.excess) == (4, 1)

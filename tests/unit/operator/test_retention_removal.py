@@ -1,7 +1,9 @@
 """Removal of finished jobs."""
 
 import asyncio
-from typing import cast
+import time
+from dataclasses import replace
+from typing import Self, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,7 +13,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
 from asyncjob_operator.cache.jobs import JobStore
-from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.controllers.retention import RetentionController, round_robin
 from asyncjob_operator.core.events import KubernetesEvent
 from asyncjob_operator.core.options import DAY, OPEN_QUEUE, RetentionOptions
 from asyncjob_operator.core.retention import FinishedJob
@@ -154,9 +156,9 @@ async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None
     assert len(scene.told) == 1
 
 
-def test_records_are_hashable_values() -> None:
-    record = FinishedJob(
-        uid="u",
+def record(uid: str) -> FinishedJob:
+    return FinishedJob(
+        uid=uid,
         namespace="ns",
         name="n",
         resource_version="1",
@@ -167,7 +169,10 @@ def test_records_are_hashable_values() -> None:
         has_dedup_key=False,
         deleting=False,
     )
-    assert hash(record)
+
+
+def test_records_are_hashable_values() -> None:
+    assert hash(record("u"))
 
 
 @pytest.mark.parametrize("limits", [{"max_finished": 2, "min_age": 0}, {"namespace_limit": 2}])
@@ -219,3 +224,50 @@ async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None
     scene.session.failures.clear()
     scene.seconds += 600
     assert await scene.sweep.run_once() == 1
+
+
+class LongestTurn:
+    """The most CPU time that one turn of the event loop costs while inside, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def __aenter__(self) -> Self:
+        self._measuring = asyncio.create_task(self._measure())
+        await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.sleep(0)
+        self._measuring.cancel()
+
+    async def _measure(self) -> None:
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            self.seconds = max(self.seconds, time.thread_time() - before)
+
+
+@pytest.mark.parametrize("age", [8 * DAY, DAY], ids=["old", "beyond the limits"])
+async def test_no_loop_is_held_by_fifty_thousand_jobs_of_one_namespace(
+    age: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(namespace_limit=10_000)
+    scene.leads = False
+    ended = [
+        replace(record(f"uid-{number * 7919 % 50_000}"), completed_at=EPOCH - age - number)
+        for number in range(50_000)
+    ]
+    monkeypatch.setattr(scene.store, "finished", lambda: ended)
+    async with LongestTurn() as turn:
+        await scene.sweep.run_once()
+    assert 0 < turn.seconds < 0.1
+
+
+def test_turns_cost_nothing_for_those_who_have_none_left() -> None:
+    busy, idle = [record("busy")] * 50_000, [record("idle")]
+    begun = time.thread_time()
+    order = list(round_robin([busy, *[idle] * 2000]))
+    assert time.thread_time() - begun < 0.2
+    assert len(order) == 52_000
+    assert order.index(idle[0]) == 1

@@ -12,7 +12,7 @@ the job is first seen finished, and trusted only between the job's creation and 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -125,27 +125,31 @@ def verified_completion(job: JobView, reported: float, observed_at: float) -> fl
     return min(max(reported, written), written + _WHOLE_SECOND)
 
 
+def by_queue(jobs: Iterable[FinishedJob]) -> dict[str, list[FinishedJob]]:
+    """Return the jobs of one namespace that are not being deleted already, by queue."""
+    queues: defaultdict[str, list[FinishedJob]] = defaultdict(list)
+    for job in jobs:
+        if not job.deleting:
+            queues[job.queue].append(job)
+    return queues
+
+
 def plan_removals(
-    jobs: Iterable[FinishedJob],
-    removable_of: Callable[[Sequence[FinishedJob]], Sequence[FinishedJob]],
+    queues: Mapping[str, Sequence[FinishedJob]],
+    removable: Iterable[FinishedJob],
     options: RetentionOptions,
 ) -> Removals:
     """Return which finished jobs of one namespace are to be removed.
 
-    `removable_of` returns those of one queue's jobs. `jobs` must not contain any job that another,
-    which has not started yet, depends on: counted, such jobs would be selected in place of those
-    that can be removed.
+    `removable` are those that their queues may do without. `queues` must not contain any job that
+    another, which has not started yet, depends on: counted, such jobs would be selected in place of
+    those that can be removed.
     """
-    present = [job for job in jobs if not job.deleting]
-    queues: defaultdict[str, list[FinishedJob]] = defaultdict(list)
-    for job in present:
-        queues[job.queue].append(job)
-    removable = [job for members in queues.values() for job in removable_of(members)]
-    uids = {job.uid for job in removable}
+    present = [job for members in queues.values() for job in members]
+    oldest = sorted(removable, key=_age_key)
+    uids = {job.uid for job in oldest}
     excess = beyond_namespace_limit([job for job in present if job.uid not in uids], options)
-    return Removals(
-        tuple(sorted(removable, key=_age_key)) + tuple(excess), len(present), len(excess)
-    )
+    return Removals((*oldest, *excess), len(present), len(excess))
 
 
 def removable_in_queue(
