@@ -1,13 +1,15 @@
 """Child jobs on a real API server: once however often the parent runs, and never a silent loss."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.names import JOBS, PARENT_LABEL, PARENT_NAME_ANNOTATION, collection_path
-from support.builders import job
+from support.builders import at, job
+from support.crowd import store, stored
 from support.probes import Probes
 from support.workers import CHILDREN_ROLE, Field, until
 
@@ -85,26 +87,52 @@ def gets(probes: Probes) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
 
-async def add_children(field: Field, parent_uid: str) -> None:
-    """Create 500 unfinished children with payloads of 200 KiB."""
-    numbers = iter(range(500))
+CHILDREN = 500
+LARGE = "x" * 200 * 1024
+
+
+def child_job(number: int, parent_uid: str, **spec: Any) -> dict[str, Any]:
+    body = job(f"child-{number}", **spec)
+    body["metadata"]["labels"] = {PARENT_LABEL: parent_uid}
+    return body
+
+
+def create_unfinished(field: Field, parent_uid: str) -> None:
+    """Create children with large payloads that do not start."""
+    numbers = iter(range(CHILDREN))
 
     async def create(session: KubeSession) -> None:
         for number in numbers:
-            body = job(f"child-{number}", payload="x" * 200 * 1024, suspend=True)
-            body["metadata"]["labels"] = {PARENT_LABEL: parent_uid}
+            body = child_job(number, parent_uid, payload=LARGE, suspend=True)
             await session.create(collection_path(field.namespace, JOBS), body)
 
-    access = await load_access(str(field.plane.kubeconfig))
-    async with KubeSession(access, field_manager="test") as session, asyncio.TaskGroup() as group:
-        for _ in range(4):
-            group.create_task(create(session))
+    async def create_all() -> None:
+        access = await load_access(str(field.plane.kubeconfig))
+        async with (
+            KubeSession(access, field_manager="test") as session,
+            asyncio.TaskGroup() as group,
+        ):
+            for _ in range(4):
+                group.create_task(create(session))
+
+    asyncio.run(create_all())
+
+
+def store_finished(field: Field, parent_uid: str) -> None:
+    """Store children that have succeeded with large results."""
+    status = {"phase": "Succeeded", "attempt": 1, "completionTime": at(9), "result": LARGE}
+    objects = [
+        {**stored(field.namespace, child_job(number, parent_uid)), "status": status}
+        for number in range(CHILDREN)
+    ]
+    store(field.plane, JOBS, objects, at_once=4)
 
 
 @pytest.mark.alone
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("add_children", [create_unfinished, store_finished])
 def test_a_parent_that_waits_among_large_children_stays_small_and_holds_no_loop(
-    field: Field,
+    field: Field, add_children: Callable[[Field, str], None]
 ) -> None:
     """One text each, which the API server takes quickly: whole lists would cost 300 MiB as well."""
     probes = Probes.on_free_port()
@@ -112,7 +140,7 @@ def test_a_parent_that_waits_among_large_children_stays_small_and_holds_no_loop(
     field.worker("parents", *parents, app="support.worker_app:app")
     parent = field.create("p", "among-many", "go", queue="parents")
     field.until_trace("waiting p 1")
-    asyncio.run(add_children(field, parent["metadata"]["uid"]))
+    add_children(field, parent["metadata"]["uid"])
     seen = gets(probes)
     until(lambda: gets(probes) >= seen + 3, 60, lambda: probes.ask("/metrics")[1])
     field.open("go")
