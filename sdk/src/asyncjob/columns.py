@@ -25,6 +25,7 @@ CANCEL: Final = "Cancel"
 TIMEOUT: Final = "Timeout"
 LEASE: Final = "Lease"
 RETRY_POLICY: Final = "Retry-Policy"
+WORKER: Final = "Worker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ JOB_COLUMNS: Final[tuple[Column, ...]] = (
         "Retry policy set by the job, as JSON.",
         wide=True,
     ),
+    Column(WORKER, "string", ".status.lease.holder", "Pod that runs it.", wide=True),
 )
 
 QUEUE_COLUMNS: Final[tuple[Column, ...]] = (

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
+from asyncjob import columns
 from asyncjob.client.connection import Answer, Call
 from asyncjob.client.errors import InvalidRequestError
 from asyncjob.client.errors import NotFoundError as ClientNotFoundError
-from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.calls import TABLE_CONTENT_TYPE, ApiServer
 from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.client.kubernetes.jobs import selector_params
 from asyncjob.errors import ExpiredError, ObjectNotFoundError
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT
 from asyncjob.rest.listing import Selection
 from support.builders import stored
 from support.fake_api import NAMESPACE, FakeApi, Step, client_of, iterate, run
@@ -138,6 +140,33 @@ def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
 def test_a_list_hands_out_all() -> None:
     api = world("a", "b")
     assert [job.id for job in iterate(jobs(api).list(Selection(), page_size=1))] == ["b", "a"]
+
+
+def test_what_workers_run_is_counted_without_reading_a_job() -> None:
+    class Tables(FakeApi):
+        """Has two running jobs, and the CRD of this version or of the one before."""
+
+        names = (columns.NAME, *(column.name for column in columns.JOB_COLUMNS))
+
+        def do(self, step: Step) -> Answer:
+            if not isinstance(step, Call) or not step.path.endswith("/asyncjobs"):
+                return super().do(step)
+            self.calls.append(step)
+            cells = ["w-0" if name == columns.WORKER else None for name in self.names]
+            return Answer({"rows": [{"cells": cells, "object": None}] * 2})
+
+    api = Tables()
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+    labels = {COMPONENT_LABEL: WORKER_COMPONENT}
+    spec = {"holderIdentity": "w-0/1", "renewTime": "2026-01-01T00:59:40.000000Z"}
+    meta = {"name": "asyncjob-worker-w-0", "namespace": NAMESPACE, "labels": labels}
+    api._store(f"{leases}/w-0", {"metadata": meta, "spec": spec})
+    (worker,) = run(jobs(api).workers())
+    assert (worker.pod, worker.running) == ("w-0", 2)
+    asked = [call for call in api.calls if call.path.endswith("/asyncjobs")]
+    assert [call.accept for call in asked] == [TABLE_CONTENT_TYPE]
+    api.names = api.names[:-1]
+    assert [one.running for one in run(jobs(api).workers())] == [0]
 
 
 def test_numbers_that_make_no_sense_are_named() -> None:

@@ -14,7 +14,7 @@ from asyncjob.client.kubernetes.calls import (
     jobs_path,
 )
 from asyncjob.client.options import check_name
-from asyncjob.columns import JOB_COLUMNS, PHASE, QUEUE
+from asyncjob.columns import JOB_COLUMNS, PHASE, QUEUE, WORKER
 from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, child, items, text
 from asyncjob.names import (
@@ -33,9 +33,12 @@ _RUNNING_JOBS: Final = (("fieldSelector", "status.phase=Running"),)
 
 
 async def list_workers(api: ApiServer, namespace: str | None, now: datetime) -> list[WorkerInfo]:
-    """Return the live workers by name, each with how many jobs it runs; namespace None: of all."""
-    holders = await api.list_all(jobs_path(namespace), _RUNNING_JOBS, _holder_of)
-    running = Counter(holders)
+    """Return the live workers by name, each with how many jobs it runs; namespace None: of all.
+
+    The jobs come as a table. The CRD of the minor version before has no column of workers: none of
+    them is seen to run a job then.
+    """
+    running = Counter(await _list_cells(api, namespace, _RUNNING_JOBS, _WORKER_CELL))
     live = await list_live_workers(api, namespace, now)
     counted = (one.model_copy(update={"running": running[one.namespace, one.pod]}) for one in live)
     return sorted(counted, key=lambda worker: (worker.namespace, worker.name))
@@ -54,14 +57,10 @@ async def list_live_workers(
     return await api.list_all(path, _WORKER_LEASES, keep)
 
 
-def _holder_of(job: JsonObject) -> tuple[str, str]:
-    holder = text(child(child(job, "status"), "lease"), "holder")
-    return text(child(job, "metadata"), "namespace"), holder
-
-
 _COLUMN_NAMES: Final = [column.name for column in JOB_COLUMNS]
 _PHASE_CELL: Final = _COLUMN_NAMES.index(PHASE) + 1  # the name comes first
 _QUEUE_CELL: Final = _COLUMN_NAMES.index(QUEUE) + 1
+_WORKER_CELL: Final = _COLUMN_NAMES.index(WORKER) + 1
 
 PhaseCounts = Mapping[tuple[str, str], Mapping[str, int]]
 """Namespace and queue → phase → jobs."""
@@ -131,25 +130,32 @@ def queue_without_object(
 
 
 async def _count_jobs(api: ApiServer, namespace: str | None, params: Params) -> PhaseCounts:
-    # Only the metadata says which of several namespaces a row is of.
-    included = "None" if namespace else "Metadata"
-    rows = await api.list_all(
-        jobs_path(namespace),
-        (("includeObject", included), *params),
-        lambda row: _read_row(row, namespace),
-        items_key="rows",
-        accept=TABLE_CONTENT_TYPE,
-    )
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    rows = await _list_cells(api, namespace, params, _QUEUE_CELL, _PHASE_CELL)
     for place, queue, phase in rows:
         counts[place, queue][phase] += 1
     return counts
 
 
-def _read_row(row: JsonObject, namespace: str | None) -> tuple[str, str, str]:
-    cells = items(row, "cells")
-    place = namespace or text(child(child(row, "object"), "metadata"), "namespace")
-    return place, str(cells[_QUEUE_CELL]), str(cells[_PHASE_CELL])
+async def _list_cells(
+    api: ApiServer, namespace: str | None, params: Params, *cells: int
+) -> list[tuple[str, ...]]:
+    """Return of each job its namespace and these cells of its row, without reading the job."""
+    # Only the metadata says which of several namespaces a row is of.
+    included = "None" if namespace else "Metadata"
+
+    def read(row: JsonObject) -> tuple[str, ...]:
+        place = namespace or text(child(child(row, "object"), "metadata"), "namespace")
+        found = items(row, "cells")
+        return place, *(str(found[cell]) if cell < len(found) else "" for cell in cells)
+
+    return await api.list_all(
+        jobs_path(namespace),
+        (("includeObject", included), *params),
+        read,
+        items_key="rows",
+        accept=TABLE_CONTENT_TYPE,
+    )
 
 
 def _queue_path(namespace: str, name: str) -> str:
