@@ -217,10 +217,6 @@ class Operations:
         changed = await self._client().set_paused(queue, paused=paused)
         return self._cache.queue(queue, now(), changed)
 
-    async def cron_jobs(self) -> list[CronJobInfo]:
-        """Return all cron jobs."""
-        return await self._client().cron_jobs()
-
     async def cron_job(self, name: str) -> CronJobInfo:
         """Return a cron job."""
         return await self._client().cron_job(name)
@@ -283,9 +279,9 @@ class Operations:
         """
 
         async def look(call: Call, answer: Answer) -> None:
-            if call.method != "GET" and text(answer.object, "kind") == JOB_KIND:
-                self._cache.jobs.put_written(answer.object)
-                if hold and call.method == "POST":
+            if call.method != "GET":
+                self._cache.put_written(answer.object)
+                if hold and call.method == "POST" and text(answer.object, "kind") == JOB_KIND:
                     hold.version = parse_version(
                         text(child(answer.object, "metadata"), "resourceVersion")
                     )

@@ -129,7 +129,7 @@ def _uvicorn_config(
 
 FIELD_MANAGER = "asyncjob-gateway"
 API_SERVER_CONNECTIONS = 64
-WATCHES_PER_NAMESPACE = 3
+WATCHES_PER_NAMESPACE = 4
 """Of each namespace; they have connections of their own, and count among the descriptors only."""
 
 WRITE_TIMEOUT_SECONDS = 30.0

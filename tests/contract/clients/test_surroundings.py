@@ -118,7 +118,7 @@ def test_a_schedule_is_triggered_and_suspended(jobs: Jobs, place: Place) -> None
     with pytest.raises(CronJobNotFoundError):
         jobs.trigger(name)
     place.apply_cron_job(name)
-    assert name in {one.name for one in jobs.cron_jobs()}
+    until(lambda: name in {one.name for one in jobs.cron_jobs()})
     assert [jobs.trigger(name).id for _ in range(2)] == [f"{name}-t1", f"{name}-t2"]
     until(
         lambda: (

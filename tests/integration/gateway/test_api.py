@@ -211,7 +211,9 @@ def test_queues_appear_with_jobs_alone_and_are_paused_into_being(http: httpx.Cli
 def test_cron_jobs_are_shown_triggered_and_suspended(site: Site, http: httpx.Client) -> None:
     body = cron_job("tidy", payload={"a": 1})
     site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
-    [listed] = [one for one in http.get("/api/v1/cron-jobs").json() if one["name"] == "tidy"]
+    [listed] = until(
+        lambda: [one for one in http.get("/api/v1/cron-jobs").json() if one["name"] == "tidy"], 10
+    )
     assert listed["spec"] is None
     assert http.get("/api/v1/cron-jobs/tidy").json()["spec"]["schedule"]
     assert http.post("/api/v1/cron-jobs/tidy/trigger").json()["id"] == "tidy-t1"

@@ -1,10 +1,12 @@
-"""Many schedules with large payloads, and queues with large annotations, beside an operator.
+"""Many schedules with large payloads, and queues with large annotations.
 
-It stays small, its loop is not held, and the schedule of another tenant is triggered at once.
+An operator beside them stays small, its loop is not held, and the schedule of another tenant is
+triggered at once. A gateway stays small as well, however many ask for lists of them.
 """
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.builders import cron_job, queue
 from support.crowd import store, stored
+from support.gateway import GatewayProcess, gateway_kubeconfig, get
 from support.honest import WITHIN, HonestSchedule, broken_loops
 from support.identities import Space
 from support.installation import install
@@ -51,6 +54,9 @@ def annotated(number: int) -> dict[str, Any]:
 
 
 KINDS: Any = {CRON_JOBS: schedule, QUEUES: annotated}
+LISTS = {CRON_JOBS: "cron-jobs", QUEUES: "queues"}
+ASKING = 16
+"""Callers at a time."""
 
 
 @pytest.fixture
@@ -98,3 +104,30 @@ def test_an_operator_stays_small_and_quick_beside_many_large_objects(
         compared()
         check("at another start")
         assert not broken_loops(operator)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gateway_stays_small_and_quick_however_many_list_large_objects(
+    plane: ControlPlane, kind: str, tmp_path: Path
+) -> None:
+    file, log = tmp_path / "held", tmp_path / "log"
+    log.touch()
+    space = Space("large", Client(plane.url, plane.ca_file, plane.admin_token)).create()
+    objects = [stored(space.name, KINDS[kind](number)) for number in range(OBJECTS)]
+    store(plane, kind, objects, at_once=AT_ONCE)
+    access = gateway_kubeconfig(plane, space, tmp_path / "kubeconfig")
+    gateway = GatewayProcess(
+        access,
+        log,
+        "--open",
+        module="support.watched_gateway",
+        environment={"LOOP_WATCH": str(file)},
+    )
+    with gateway as running, ThreadPoolExecutor(ASKING) as callers:
+        running.until_ready(120)
+        path = f"{running.url}/api/v1/{LISTS[kind]}"
+        for answer in callers.map(lambda _: get(path), range(4 * ASKING)):
+            assert len(answer.json()) == OBJECTS
+        assert running.process
+        assert peak_mib(running.process.pid) < MOST_MIB
+        assert 0 < held(file) < MOST_HELD_SECONDS

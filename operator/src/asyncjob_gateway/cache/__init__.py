@@ -1,4 +1,4 @@
-"""A watched copy of the jobs, queues and workers of each namespace, for lists and counts.
+"""A watched copy of what each namespace has: jobs, queues, schedules and workers, for lists.
 
 Never a source of truth of its own.
 """

@@ -1,11 +1,10 @@
-"""One job in the cache.
+"""What the cache keeps of an object: of a job its summary and what it is filtered by.
 
-Its summary and what it is filtered by, read from each object as soon as a list or a watch delivers
-it, so that whole objects are never kept.
+It is read from each object as soon as a list or a watch delivers it, so that whole objects are
+never kept.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
@@ -14,6 +13,7 @@ from asyncjob.names import CRON_JOB_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.rest.job_reading import summary_of
 from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.listing import ListPosition, position_of
+from asyncjob.rest.resources import CronJobInfo, cron_job_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,38 @@ def parse_version(resource_version: str) -> int:
 
 log = structlog.get_logger()
 
-_KEPT_METADATA: Final = ("uid", "resourceVersion")
+
+def _metadata(obj: JsonObject, *kept: str) -> JsonObject:
+    meta = child(obj, "metadata")
+    return {name: meta[name] for name in ("uid", "resourceVersion", *kept) if name in meta}
 
 
 class TrimmedJob(dict[str, Json]):
     """A job's uid and version as an object has them, and its entry; None where it has none."""
 
     def __init__(self, obj: JsonObject) -> None:
-        meta = child(obj, "metadata")
-        super().__init__(metadata={name: meta[name] for name in _KEPT_METADATA if name in meta})
+        super().__init__(metadata=_metadata(obj))
         self.cached = _read_or_log(obj)
+
+
+class TrimmedCronJob(dict[str, Json]):
+    """A schedule's names and version as an object has them; `info` None: it cannot be read."""
+
+    def __init__(self, obj: JsonObject) -> None:
+        super().__init__(metadata=_metadata(obj, "name"))
+        self.info = _cron_job_info(obj)
+
+
+def trim_queue(obj: JsonObject) -> JsonObject:
+    """Return an AsyncQueue without its annotations and managedFields, which may be large."""
+    kept = {part: obj[part] for part in ("spec", "status") if part in obj}
+    return {"metadata": _metadata(obj, "name", "namespace"), **kept}
+
+
+def trim_lease(obj: JsonObject) -> JsonObject:
+    """Return a worker's Lease without its managedFields; its annotations say what it does."""
+    kept = _metadata(obj, "name", "namespace", "labels", "annotations")
+    return {"metadata": kept, "spec": child(obj, "spec")}
 
 
 def cached_job_of(obj: JsonObject) -> CachedJob | None:
@@ -77,4 +99,12 @@ def _read_or_log(obj: JsonObject) -> CachedJob | None:
         return read_cached_job(obj)
     except ValueError as error:  # a phase that this version does not know
         log.warning("job not readable", error=str(error))
+        return None
+
+
+def _cron_job_info(obj: JsonObject) -> CronJobInfo | None:
+    try:
+        return cron_job_of(obj)
+    except ValueError as error:  # written past a schema that this version knows
+        log.warning("schedule not readable", error=str(error))
         return None

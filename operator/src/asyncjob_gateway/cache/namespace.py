@@ -1,4 +1,4 @@
-"""What is cached of one namespace: jobs, queues and worker Leases, kept up to date by watches.
+"""What is cached of one namespace: jobs, queues, schedules and worker Leases, kept by watches.
 
 Queues are shown as they are now: what their AsyncQueue says, jobs counted in the cache, workers by
 their Leases; a queue without an AsyncQueue appears if it has jobs or workers.
@@ -12,13 +12,36 @@ from datetime import datetime
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.informer import run_informer
+from asyncjob.kube.transport import Params
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import COMPONENT_LABEL, JOBS, QUEUES, WORKER_COMPONENT, collection_path
-from asyncjob.rest.resources import QueueInfo, WorkerInfo, is_lease_expired, queue_of, worker_of
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    CRON_JOB_KIND,
+    CRON_JOBS,
+    JOB_KIND,
+    JOBS,
+    QUEUES,
+    WORKER_COMPONENT,
+    collection_path,
+)
+from asyncjob.rest.resources import (
+    CronJobInfo,
+    QueueInfo,
+    WorkerInfo,
+    is_lease_expired,
+    queue_of,
+    worker_of,
+)
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.cache.changes import ChangeBuffer
-from asyncjob_gateway.cache.entries import TrimmedJob, parse_version
+from asyncjob_gateway.cache.entries import (
+    TrimmedCronJob,
+    TrimmedJob,
+    parse_version,
+    trim_lease,
+    trim_queue,
+)
 from asyncjob_gateway.cache.jobs import JobCache
 from asyncjob_gateway.cache.queue_capacity import QueueCapacity
 from asyncjob_gateway.errors import RefusedError
@@ -37,15 +60,33 @@ class ObjectCache:
         self.synced = True
 
     def apply(self, event: WatchEvent) -> None:
-        """Take one change."""
+        """Take one change, unless a later one has been taken already."""
+        known = self.by_name.get(_name_of(event.object))
         if event.type == "DELETED":
             self.by_name.pop(_name_of(event.object), None)
-        else:
+        elif known is None or not _is_newer(known, event.object):
             self.by_name[_name_of(event.object)] = event.object
+
+    def put_written(self, obj: JsonObject) -> None:
+        """Take the answer to a change of our own, so that lists have it before the watch shows it.
+
+        An object that is not known is left to the watch: it may have been deleted since.
+        """
+        known = self.by_name.get(_name_of(obj))
+        if known is not None and _is_newer(obj, known):
+            self.by_name[_name_of(obj)] = obj
 
 
 def _name_of(obj: JsonObject) -> str:
     return text(child(obj, "metadata"), "name")
+
+
+def _is_newer(one: JsonObject, other: JsonObject) -> bool:
+    """Return whether it is a later version of the same object."""
+    mine, theirs = child(one, "metadata"), child(other, "metadata")
+    return text(mine, "uid") == text(theirs, "uid") and parse_version(
+        text(mine, "resourceVersion")
+    ) > parse_version(text(theirs, "resourceVersion"))
 
 
 PhaseCounts = Mapping[tuple[str, Phase], int]
@@ -96,11 +137,13 @@ def with_counts(info: QueueInfo, counts: PhaseCounts, workers: Sequence[WorkerIn
     )
 
 
+Trim = Callable[[JsonObject], JsonObject]
+
 WORKER_LEASES = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
 
 
 class NamespaceCache:
-    """Jobs, queues and workers of one namespace."""
+    """Jobs, queues, schedules and workers of one namespace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -108,12 +151,14 @@ class NamespaceCache:
         self.jobs = JobCache(self.changes)
         self.capacity = QueueCapacity(self.jobs)
         self._queues = ObjectCache()
+        self._cron_jobs = ObjectCache()
         self._worker_leases = ObjectCache()
 
     @property
     def synced(self) -> bool:
         """Whether everything has been listed once."""
-        return self.jobs.synced and self._queues.synced and self._worker_leases.synced
+        small = (self._queues, self._cron_jobs, self._worker_leases)
+        return self.jobs.synced and all(cache.synced for cache in small)
 
     def require_synced(self) -> None:
         """Raise RefusedError while what there is is not known."""
@@ -139,19 +184,37 @@ class NamespaceCache:
         known = read or (queue_of(obj) if obj else unconfigured_queue(self.name, name))
         return with_counts(known, self.jobs.counts, self.workers(now))
 
+    def cron_jobs(self) -> list[CronJobInfo]:
+        """Return all schedules by name."""
+        known = sorted(self._cron_jobs.by_name.items())
+        return [cron.info for _, cron in known if isinstance(cron, TrimmedCronJob) and cron.info]
+
+    def put_written(self, obj: JsonObject) -> None:
+        """Take the answer to a write of our own."""
+        kind = text(obj, "kind")
+        if kind == JOB_KIND:
+            self.jobs.put_written(obj)
+        elif kind == CRON_JOB_KIND:
+            self._cron_jobs.put_written(TrimmedCronJob(obj))
+
     async def run(
         self, session: KubeSession, watch_counter: Callable[[str], Callable[[], None]]
     ) -> None:
         """Keep up to date until cancelled; `watched` gives what counts the watches of a kind."""
         leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"
+        queues, crons = (collection_path(self.name, kind) for kind in (QUEUES, CRON_JOBS))
+        small: Sequence[tuple[str, ObjectCache, Params, str, Trim]] = (
+            (queues, self._queues, {}, "queues", trim_queue),
+            (crons, self._cron_jobs, {}, "cron jobs", TrimmedCronJob),
+            (leases, self._worker_leases, WORKER_LEASES, "workers", trim_lease),
+        )
         async with asyncio.TaskGroup() as group:
             group.create_task(self._run_jobs(session, watch_counter("jobs")))
-            for path, objects, params, kind in (
-                (collection_path(self.name, QUEUES), self._queues, {}, "queues"),
-                (leases, self._worker_leases, WORKER_LEASES, "workers"),
-            ):
+            for path, objects, params, kind, trim in small:
                 group.create_task(
-                    run_informer(session, path, objects, params, on_watch=watch_counter(kind))
+                    run_informer(
+                        session, path, objects, params, on_watch=watch_counter(kind), transform=trim
+                    )
                 )
 
     async def _run_jobs(self, session: KubeSession, on_watch: Callable[[], None]) -> None:

@@ -23,13 +23,17 @@ router = APIRouter(prefix="/api/v1/cron-jobs", tags=["cron jobs"], route_class=A
 
 
 @router.get(
-    "", response_model=list[CronJobInfo], responses=problem_responses(), summary="List cron jobs"
+    "",
+    response_model=list[CronJobInfo],
+    responses=problem_responses(problem_types.NOT_SYNCED),
+    summary="List cron jobs",
 )
 async def list_cron_jobs(
     ctx: Annotated[RequestContext, authorized(rights.LIST_CRON_JOBS)],
 ) -> Response:
-    """Return all cron jobs, read from the API server."""
-    return json_list_response(await ctx.operations.cron_jobs())
+    """Return all cron jobs."""
+    ctx.cache.require_synced()
+    return json_list_response(ctx.cache.cron_jobs())
 
 
 @router.get(

@@ -60,8 +60,8 @@ CACHE_SYNCED: Final = _gauge(
 WATCH_STARTS: Final = _counter(
     "asyncjob_gateway_watch_starts",
     unit="watches",
-    help="Watches begun, by what is watched (jobs, queues, workers). A healthy one lasts about "
-    "ten minutes.",
+    help="Watches begun, by what is watched (jobs, queues, cron jobs, workers). A healthy one "
+    "lasts about ten minutes.",
     labels=("watch",),
 )
 API_REQUESTS: Final = _counter(

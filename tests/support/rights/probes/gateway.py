@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.datastructures import Headers
 
 from asyncjob.models.job import PayloadSource
+from asyncjob.names import CRON_JOBS as CRON_KIND
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
 from asyncjob.names import VOUCH_VERB, collection_path
@@ -30,10 +31,13 @@ SECRET: Final = PayloadSource.model_validate({"secretKeyRef": {"name": "orders",
 
 
 async def keeps(seat: Seat, _ground: Ground, _: str) -> None:
-    """Keep jobs, queues and workers of a namespace in sight."""
+    """Keep jobs, queues, cron jobs and workers of a namespace in sight."""
     where, view = seat.namespace, NamespaceCache(seat.namespace)
     sights = Counter(
-        [collection_path(where, JOB_KIND), collection_path(where, QUEUE_KIND), leases_path(where)]
+        [
+            *(collection_path(where, kind) for kind in (JOB_KIND, QUEUE_KIND, CRON_KIND)),
+            leases_path(where),
+        ]
     )
     async with await seat.session() as session:
         await happens(
@@ -73,7 +77,7 @@ async def asks_for_rights(seat: Seat, _ground: Ground, _: str) -> None:
         assert not await reviews.is_allowed(Caller("nobody"), rights.SUBMIT_JOBS, seat.namespace)
 
 
-_KEEPS: Final = Probe("keep jobs, queues and workers in sight", keeps)
+_KEEPS: Final = Probe("keep jobs, queues, cron jobs and workers in sight", keeps)
 _GET: Final = Probe("show a job", operation(lambda do, name: do.get(name), create_job))
 _SUBMIT: Final = Probe("submit a job", operation(lambda do, _: do.submit(Submission(type="echo"))))
 _CANCEL: Final = Probe(
@@ -95,7 +99,6 @@ _RESUME_BARE: Final = Probe(
     operation(lambda do, name: do.set_paused(name, paused=False)),
 )
 _CRON: Final = Probe("show a cron job", operation(lambda do, n: do.cron_job(n), create_cron_job))
-_CRONS: Final = Probe("list cron jobs", operation(lambda do, _: do.cron_jobs()))
 _TRIGGER: Final = Probe(
     "trigger a cron job", operation(lambda do, n: do.trigger(n), create_cron_job)
 )
@@ -103,6 +106,7 @@ _TRIGGER: Final = Probe(
 MAIN: Final[Mapping[Right, Probe]] = {
     **ours(JOBS, "list watch", _KEEPS),
     **ours(QUEUES, "list watch", _KEEPS),
+    **ours(CRONS, "list watch", _KEEPS),
     **on_leases("list watch", _KEEPS),
     **ours(JOBS, "get", _GET),
     **ours(JOBS, "create", _SUBMIT),
@@ -112,7 +116,6 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(QUEUES, "patch", _PAUSE),
     **ours(QUEUES, "create", _PAUSE_BARE),
     **ours(CRONS, "get", _CRON),
-    **ours(CRONS, "list", _CRONS),
     **ours(CRONS, "patch", _TRIGGER),
 }
 

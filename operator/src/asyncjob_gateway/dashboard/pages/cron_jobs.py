@@ -19,9 +19,11 @@ ROUTERS = (router,)
 
 @router.get("")
 async def show_cron_jobs(request: Request) -> Response:
-    """Show all cron jobs, read from the API server."""
+    """Show all cron jobs."""
     room = await page_context(request, rights.LIST_CRON_JOBS)
-    rows = cron_rows(await room.request_context.operations.cron_jobs(), room.links, room.now)
+    cache = room.request_context.cache
+    cache.require_synced()
+    rows = cron_rows(cache.cron_jobs(), room.links, room.now)
     return render_page("cron_jobs.html", room.frame, rows)
 
 
