@@ -192,6 +192,16 @@ def test_an_empty_page_in_the_midst_of_a_list_keeps_the_size() -> None:
     assert state.params["limit"] == str(FIRST_PAGE_OBJECTS)
 
 
+def test_only_the_first_page_is_asked_for_by_the_version_of_the_list() -> None:
+    state, asked = ListPager(), {"labelSelector": "a", "resourceVersion": "7"}
+    asked["resourceVersionMatch"] = "Exact"
+    first = state.request_params(asked.items())
+    assert first == {**asked, "limit": str(FIRST_PAGE_OBJECTS)}
+    state.record_page(page(), 0, 100)
+    more = {"limit": str(FIRST_PAGE_OBJECTS), "continue": "more"}
+    assert state.request_params(asked.items()) == {"labelSelector": "a", **more}
+
+
 def test_a_list_begun_anew_goes_on_from_nowhere() -> None:
     state = ListPager()
     state.record_page(page(), FIRST_PAGE_OBJECTS, 100)

@@ -5,6 +5,7 @@ large as another. So a list begins with few, grows while its pages stay small, a
 fewer where an answer becomes too large or comes too late. Pure: who sends says what came of it.
 """
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 
@@ -30,6 +31,8 @@ and take 20 MiB (measured). A single object is read whatever its size: the store
 
 PAGE_TIMEOUT_SECONDS: Final = 30.0
 """How long one page may take. It may be some megabytes, and the API server may be at its limit."""
+
+_VERSION_PARAMS: Final = frozenset({"resourceVersion", "resourceVersionMatch"})
 
 _MAX_GROWTH: Final = 8
 """By how much pages grow at once: few small objects say little about the next."""
@@ -60,6 +63,16 @@ class ListPager:
         """Return what of the next request's parameters says which page it is."""
         more = {"continue": self._continue_token} if self._continue_token else {}
         return {"limit": str(self._limit), **more}
+
+    def request_params(self, selection: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """Return the parameters of the next request for a page of what `selection` selects.
+
+        A continue token says which version the list is of; the API server refuses one besides.
+        """
+        chosen = dict(selection)
+        if self._continue_token:
+            chosen = {name: chosen[name] for name in chosen if name not in _VERSION_PARAMS}
+        return {**self.params, **chosen}
 
     @property
     def max_bytes(self) -> int | None:

@@ -148,7 +148,7 @@ class KubeSession:
             request = KubeRequest(
                 "GET",
                 path,
-                {**params, **paging.params},
+                paging.request_params(params.items()),
                 accept=accept,
                 timeout_seconds=PAGE_TIMEOUT_SECONDS,
                 max_bytes=paging.max_bytes,

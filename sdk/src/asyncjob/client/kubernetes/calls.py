@@ -135,7 +135,7 @@ class ApiServer:
             call = Call(
                 "GET",
                 path,
-                (*paging.params.items(), *params),
+                tuple(paging.request_params(params).items()),
                 accept=accept,
                 timeout_seconds=PAGE_TIMEOUT_SECONDS,
                 max_bytes=paging.max_bytes,
