@@ -1,7 +1,7 @@
-"""Judges a job by its versions alone: which rules the step from one to the next breaks.
+"""Judges a job by its versions alone: which rules the change from one to the next breaks.
 
-Written by hand and independent of the rules that the API server enforces, so that an error there
-shows here. Knows nothing of who wrote what, but for `misuse` and `overreach`, which are told.
+Written by hand, not derived from the rules that the API server enforces: so it finds their errors.
+It knows nothing of who wrote what, but for `misuse` and `overreach`, which are given the writer.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,9 @@
 """Nothing that has to know every reason of a phase has forgotten one."""
 
+import ast
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,18 +12,57 @@ from asyncjob.lifecycle.phases import REASON_DOCS, Phase, Reason
 from asyncjob.lifecycle.transitions import TRANSITIONS, Actor
 from support import checker
 
-TROUBLESHOOTING = Path(__file__).parents[3] / "docs/how-to/troubleshoot.md"
+ROOT = Path(__file__).parents[3]
+TROUBLESHOOTING = ROOT / "docs/how-to/troubleshoot.md"
+RUNBOOK = ROOT / "docs/runbooks/AsyncJobDeadLettersGrowing.md"
+
+DECIDING = (
+    "sdk/src/asyncjob/app",
+    "sdk/src/asyncjob/lifecycle",
+    "operator/src/asyncjob_operator/core",
+    "worker-image/src/asyncjob_worker",
+)
+"""Folders of the code that decides for which reason a job changes its phase."""
+
+DECLARING = ("phases.py", "transitions.py")
+
+SECTIONS = {
+    Phase.QUEUED: ("Queued", "Jobs run twice"),
+    Phase.RETRYING: ("Jobs run twice",),
+}
+"""Sections of the troubleshooting page, where they are not named after the phase."""
 
 
 def reasons_to(phase: Phase) -> set[str]:
     return {reason.value for one in TRANSITIONS if one.target is phase for reason in one.reasons}
 
 
-def explained_reasons() -> set[str]:
-    """Return what stands in the first cells of the rows of the troubleshooting page."""
-    page = TROUBLESHOOTING.read_text(encoding="utf-8")
-    cells = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)
+def explained_reasons(*sections: str) -> set[str]:
+    """Return what stands in the first cells of the rows of the troubleshooting page's sections."""
+    text = TROUBLESHOOTING.read_text(encoding="utf-8")
+    _, *parts = re.split(r"^##+ (.+)\n", text, flags=re.MULTILINE)
+    by_title = dict(zip(parts[::2], parts[1::2], strict=True))
+    rows = "".join(by_title[title] for title in sections)
+    cells = re.findall(r"^\| ([^|]+) \|", rows, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
+@cache
+def given_reasons() -> frozenset[str]:
+    """Return the members of `Reason` that the code names, other than to compare with them."""
+    files = (file for folder in DECIDING for file in (ROOT / folder).rglob("*.py"))
+    trees = (ast.parse(file.read_text("utf-8")) for file in files if file.name not in DECLARING)
+    return frozenset(name for tree in trees for name in reasons_in(tree))
+
+
+def reasons_in(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Compare():
+            return
+        case ast.Attribute(value=ast.Name("Reason"), attr=name):
+            yield name
+    for child in ast.iter_child_nodes(node):
+        yield from reasons_in(child)
 
 
 @pytest.mark.parametrize("reason", Reason)
@@ -30,8 +72,17 @@ def test_each_reason_is_described_and_given_by_somebody(reason: Reason) -> None:
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_the_troubleshooting_page_says_what_to_do_about_each_reason(reason: Reason) -> None:
-    assert reason.value in explained_reasons()
+def test_each_reason_is_given_by_some_code(reason: Reason) -> None:
+    assert reason.name in given_reasons()
+
+
+@pytest.mark.parametrize("phase", [phase for phase in Phase if reasons_to(phase)])
+def test_the_troubleshooting_page_explains_each_reason_where_it_is_looked_for(phase: Phase) -> None:
+    assert reasons_to(phase) - explained_reasons(*SECTIONS.get(phase, (phase.value,))) == set()
+
+
+def test_the_runbook_for_dead_letters_names_each_of_their_reasons() -> None:
+    assert reasons_to(Phase.DEAD_LETTER) - set(re.findall(r"`(\w+)`", RUNBOOK.read_text())) == set()
 
 
 @pytest.mark.parametrize("phase", Phase)

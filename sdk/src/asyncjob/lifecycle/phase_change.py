@@ -1,11 +1,12 @@
 """Changes of phase: how each is computed and how it is written.
 
-`change_phase` computes what every change has in common, and `status_fields`, `status_merge_patch`
-and `status_json_patch` turn a `PhaseChange` into what is sent. The history is extended only then,
-from the status that is current, because whoever decides does not carry the history around. Then
-follow the changes themselves: those out of Running, which worker and operator compute alike
-(`succeed`, `fail`, `crash`, `release`, `cancel_running_job`), and those of a job that no worker
-holds, which only the operator makes (`promote` to `redrive`).
+`change_phase` computes what every change has in common. `status_fields`, `status_merge_patch` and
+`status_json_patch` turn a `PhaseChange` into what is sent; they also add to the history, which they
+take from the current status, because a `JobView` has none.
+
+The changes themselves come last. Worker and operator share those out of Running: `succeed`, `fail`,
+`crash`, `release`, `cancel_running_job`. Only the operator makes those of a job that no worker
+holds: `promote` to `redrive`.
 """
 
 from collections.abc import Mapping

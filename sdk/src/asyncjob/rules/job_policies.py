@@ -1,13 +1,13 @@
 """Policies of a job: its life cycle, who may write its status, and what of its spec may change.
 
-What holder and operator may write follows from the transition table. The holder's own writes are
-let through first, by a condition, so that a worker costs no call to the authorizer. It depends on
-the name of the worker's account: any other account is asked whether it may `operate`, because an
-operator's pod could otherwise claim jobs in its own name and let them succeed.
+What holder and operator may write follows from the transition table. A condition lets the holder's
+own writes through first, so that a worker costs no call to the authorizer. It does so only for an
+account with a worker's name. Of any other account the authorizer is asked whether it may `operate`:
+otherwise an operator's pod could claim jobs in its own name and set them to Succeeded.
 
-Acknowledging a control field is reserved to the operator even while a worker holds the job: a
-holder could swallow a rerun. `redrives` and `admitted` need no rule of their own here, because no
-write of a holder may change them: see `precondition.redrive` and `claim.admitted`.
+Only the operator may change `reruns`, even while a worker holds the job: a worker that did could
+make a requested rerun disappear. `redrives` and `admitted` need no rule here, because no write of a
+holder may change them: see `precondition.redrive` and `claim.admitted`.
 """
 
 from typing import Final
@@ -115,7 +115,7 @@ def _phase_changes_of(actor: Actor) -> list[str]:
 
 _HOLDER_CHANGES: Final = _phase_changes_of(Actor.WORKER)
 _OPERATOR_CHANGES: Final = _phase_changes_of(Actor.OPERATOR)
-_SHARED_PHASE_PAIRS: Final = {step.split(":")[0] for step in _HOLDER_CHANGES}
+_HOLDER_PHASE_PAIRS: Final = {step.split(":")[0] for step in _HOLDER_CHANGES}
 
 # Which steps there are at all is what `transition.pair` and `transition.reason` are about.
 _HOLDER_ONLY_CHANGES: Final = cel_list(
@@ -125,7 +125,7 @@ _OPERATOR_ONLY_CHANGES: Final = cel_list(
     # On all other transitions of the operator's nobody holds the job.
     step
     for step in _OPERATOR_CHANGES
-    if step not in _HOLDER_CHANGES and step.split(":")[0] in _SHARED_PHASE_PAIRS
+    if step not in _HOLDER_CHANGES and step.split(":")[0] in _HOLDER_PHASE_PAIRS
 )
 
 # A claim, a heartbeat and a success have no reason: the commonest writes cost one look more.
@@ -192,6 +192,7 @@ OWNERSHIP_POLICY: Final = AdmissionPolicy(
     targets=(PolicyTarget(GROUP, VERSION, (f"{JOBS}/status",)),),
     operations=("UPDATE",),
     conditions={
+        # Claims, heartbeats and outcomes of workers: no rule of this policy is evaluated for them.
         "not-the-holders-own": f"!({_IS_HOLDER} && {unchanged('reruns')} && {_IS_HOLDER_CHANGE} "
         f"&& {IS_WORKER})"
     },

@@ -48,7 +48,7 @@ class HeartbeatLag:
 
     @property
     def shortest_lease(self) -> float:
-        """The shortest lease that can be kept: renewed late, and given up late if that fails."""
+        """The shortest lease that can be kept if renewal and stop of the handler are both late."""
         return (2 * self.seconds + SAFETY_SECONDS) / (1 - _RENEWAL_POINT)
 
     def safe_until(self, held: HeldJob) -> float:

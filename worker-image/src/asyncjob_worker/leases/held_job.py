@@ -26,7 +26,7 @@ from asyncjob.names import (
 from asyncjob_worker.clock import boottime
 
 SAFETY_SECONDS: Final = 1.0
-"""How long before its lease can have expired a handler is stopped."""
+"""A handler is stopped this long before its lease can have expired."""
 
 FENCED_SECONDS: Final = 0.5
 """How long a fenced handler may take to stop before it is killed, where it can be. Less than

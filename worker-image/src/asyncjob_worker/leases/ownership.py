@@ -40,7 +40,7 @@ UNAUTHORIZED_SECONDS: Final = 10.0
 """How long the token has to be refused until that proves that the job is lost. Shorter refusals
 prove nothing, and the lease protects the job anyway."""
 
-OWNERSHIP_POLICY = f"ownership.{GROUP}"
+OWNERSHIP_POLICY_NAME = f"ownership.{GROUP}"
 """The policy that has to refuse. A refusal by another one proves nothing: it may be due to the
 job."""
 
@@ -104,7 +104,7 @@ class EnforcementCheck:
         except (ConflictError, ObjectNotFoundError):
             return None
         except (ForbiddenError, InvalidError) as error:
-            if OWNERSHIP_POLICY in str(error):
+            if OWNERSHIP_POLICY_NAME in str(error):
                 return True
             if isinstance(error, ForbiddenError) and not is_policy_refusal(error):
                 raise

@@ -33,8 +33,8 @@ def outcome_patch(
 ) -> list[JsonObject]:
     """Return the JSON Patch of an outcome, with the handler's last report if it is not stored yet.
 
-    `status` is the newest one known. The lease is removed even if `status` has none, so that the
-    patch fails for a job that has left Running.
+    `status` is the newest that was read. The patch removes the lease even if `status` has none: so
+    it fails for a job that has left Running.
     """
     operations = status_json_patch(status_fields(outcome, status), {**status, "lease": {}})
     return [*_fence_operations(held), *_report_operations(report), *operations]

@@ -38,9 +38,9 @@ def fail_on_dependency(snapshot: Snapshot, now: Now) -> PolicyResult:
         return None
     if dependencies.cycle:
         message = f"jobs wait for one another: {_cycle_text(dependencies.cycle)}"
-        return _dead_letter(snapshot, message, DependencyCycle(dependencies.cycle), now)
+        return _dependency_failed(snapshot, message, DependencyCycle(dependencies.cycle), now)
     if dependencies.failed_job:
-        return _dead_letter(
+        return _dependency_failed(
             snapshot,
             dependencies.failed_job.outcome,
             DependencyFailed(dependencies.failed_job),
@@ -58,10 +58,10 @@ def _missing_too_long(snapshot: Snapshot, now: Now) -> PolicyResult:
         return Wait(since + timeout)
     name = snapshot.dependencies.missing[0]
     message = f"{name} does not exist; waited {timeout:g} s for jobs that do not exist"
-    return _dead_letter(snapshot, message, DependencyMissing(job.namespace, name), now)
+    return _dependency_failed(snapshot, message, DependencyMissing(job.namespace, name), now)
 
 
-def _dead_letter(
+def _dependency_failed(
     snapshot: Snapshot, message: str, precondition: Precondition, now: Now
 ) -> ChangePhase:
     change = dead_letter(

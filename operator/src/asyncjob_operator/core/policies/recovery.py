@@ -31,15 +31,15 @@ def recover(snapshot: Snapshot, now: Now) -> PolicyResult:
     job, lease = snapshot.job, snapshot.job.lease
     if lease is None or not snapshot.options.recovery:
         return None
-    loss = proven_loss(job, lease, snapshot.holder, snapshot.observation.entered_at, now)
-    if not isinstance(loss, HolderLoss):
+    verdict = proven_loss(job, lease, snapshot.holder, snapshot.observation.entered_at, now)
+    if not isinstance(verdict, HolderLoss):
         expires_at = (
             snapshot.observation.renewed_at + lease.duration_seconds + snapshot.options.lease_margin
         )
         if now.monotonic < expires_at:
-            return Wait(min(expires_at, loss.until) if loss else expires_at)
-        loss = loss_on_expiry(job, lease, snapshot.holder)
-    return ChangePhase(RECOVER, _loss_outcome(job, loss, now), loss.precondition)
+            return Wait(min(expires_at, verdict.until) if verdict else expires_at)
+        verdict = loss_on_expiry(job, lease, snapshot.holder)
+    return ChangePhase(RECOVER, _loss_outcome(job, verdict, now), verdict.precondition)
 
 
 def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:

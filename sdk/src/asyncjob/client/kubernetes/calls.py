@@ -44,9 +44,6 @@ def jobs_path(namespace: str | None) -> str:
     return collection_path(namespace, JOBS)
 
 
-_VERSION_PARAMS: Final = frozenset({"resourceVersion", "resourceVersionMatch"})
-
-
 @dataclass(frozen=True, slots=True)
 class ApiServer:
     """The API server as one client asks it. Raises the SDK's errors of the API server."""
@@ -129,8 +126,6 @@ class ApiServer:
     ) -> JsonObject:
         """Return the next page; one that is too large or too late comes in smaller parts."""
         waiting = RetryBudget(self.connection, self.patience)
-        if paging.has_more:  # the token says of which version the pages are; it must stand alone
-            params = tuple(pair for pair in params if pair[0] not in _VERSION_PARAMS)
         while True:
             call = Call(
                 "GET",
