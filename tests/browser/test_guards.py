@@ -160,7 +160,7 @@ def test_without_an_api_server_pages_say_so_and_lead_on(
     with GatewayProcess(nowhere, log, "--open") as gateway, gateway.client() as client:
         client.headers.update(PAGE)
         until(lambda: is_up(client), 30, "the gateway")
-        listed, read = client.get("/dashboard/jobs?text=a"), client.get("/dashboard/cron-jobs")
+        listed, read = client.get("/dashboard/jobs?text=a"), client.get("/dashboard/jobs/one")
 
     assert (listed.status_code, read.status_code) == (503, 503)
     assert "<h1>Not ready yet</h1>" in listed.text
