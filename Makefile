@@ -9,7 +9,19 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --numprocesses=2 --dist=loadfile --no-loadscope-reorder --durations=15
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --dist=loadfile --no-loadscope-reorder --durations=15
+
+NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3"; exit 1; }
+
+# Finding and building programs takes nothing but Python, so it need not wait for the virtual environment.
+PROGRAMS = PYTHONPATH=dev $(if $(wildcard $(STAMP)),$(BIN)/python,$(PYTHON)) -m asyncjob_dev.binaries
+
+# Makes the virtual environment and the target, at the same time.
+beside_venv = @$(MAKE) --no-print-directory -j2 venv $(1) QUIET=1
+
+# Hundreds of processes are started, and each would compile the project again in an environment that
+# forbids to keep byte code.
+export PYTHONDONTWRITEBYTECODE :=
 
 GENERATED := $(BIN)/python -m asyncjob.schema && cp dev/manifests/rbac.yaml charts/asyncjob/files/ && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_bench page
 
@@ -22,35 +34,46 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 venv: $(STAMP) ## the virtual environment, with everything pinned
+	@:
 
 $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproject.toml worker-image/pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3"; exit 1; }
+	@$(NEW_ENOUGH)
 	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is needed (Debian: apt-get install python3-venv)"; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e sdk -e operator -e worker-image -e .
 	@touch $@
 
 lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
-	@for part in dev build worker operator; do \
+	@for part in dev build docs worker operator; do \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$part.in -o requirements/$$part.txt || exit 1; \
 	done
 
-tools: $(STAMP) ## find, download or build the control plane's programs, and say where they are
-	@$(BIN)/python -m asyncjob_dev.binaries
+tools: ## find, download or build the control plane's programs, and say where they are
+	@$(NEW_ENOUGH)
+	@$(PROGRAMS) $(if $(QUIET),--quiet)
 
-node-tools: $(STAMP) ## the same for what a node needs besides: kubelet, containerd, helm and others
-	@$(BIN)/python -m asyncjob_dev.binaries --node
+server-tools: ## the same without kube-controller-manager
+	@$(NEW_ENOUGH)
+	@$(PROGRAMS) --server $(if $(QUIET),--quiet)
 
-monitoring-tools: $(STAMP) ## find, download or build prometheus and promtool, which only tests need
-	@$(BIN)/python -m asyncjob_dev.binaries --monitoring
+node-tools: ## the same for what a node needs besides: kubelet, containerd, helm and others
+	@$(NEW_ENOUGH)
+	@$(PROGRAMS) --node
 
-chart-tools: $(STAMP) ## the same for helm, which tests of the chart and of rights need
-	@$(BIN)/python -m asyncjob_dev.binaries helm
+monitoring-tools: ## find, download or build prometheus and promtool, which only tests need
+	@$(NEW_ENOUGH)
+	@$(PROGRAMS) --monitoring
 
-demo: $(STAMP) ## the main job on a real API server: set up, shown, checked, torn down
+chart-tools: ## the same for helm, which tests of the chart and of rights need
+	@$(NEW_ENOUGH)
+	@$(PROGRAMS) helm
+
+demo: ## the main job on a real API server: set up, shown, checked, torn down
+	$(call beside_venv,tools)
 	@$(BIN)/python -m asyncjob_dev demo
 
-up: $(STAMP) ## keep control plane, operator, gateway and workers running (APP=module:app QUEUES=a,b WORKERS=n SLOTS=n PORT=n GATEWAY_PORT=n)
+up: ## keep control plane, operator, gateway and workers running (APP=module:app QUEUES=a,b WORKERS=n SLOTS=n PORT=n GATEWAY_PORT=n)
+	$(call beside_venv,tools)
 	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) $(call given,SLOTS,--slots) $(call given,QUEUES,--queues) $(call given,PORT,--port) $(call given,GATEWAY_PORT,--gateway-port)
 
 down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets them)
@@ -77,12 +100,37 @@ unit: $(STAMP) ## tests that need no API server: seconds
 	$(BIN)/pytest tests/unit tests/properties
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
+# Tests start processes that need a processor as well: three files at a time keep two cores busy.
 test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about twelve minutes
-	$(BIN)/pytest tests -m "not soak and not alone" $(TESTS)
+	$(BIN)/pytest tests -m "not soak and not alone" $(TESTS) --numprocesses=3
+
+prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model LONG=1)
+	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(if $(filter 1 yes true,$(LONG)),--long)
 
 soak: $(STAMP) tools ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives
-	$(BIN)/pytest tests -m "soak and not alone" $(TESTS)
+	$(BIN)/pytest tests -m "soak and not alone" $(TESTS) --numprocesses=2
 	$(BIN)/pytest tests -m alone $(TESTS) --numprocesses=0
+
+simulate: $(STAMP) ## operator, workers and gateway under seeded faults in virtual time; a failing seed tells its story (SEED=n MINUTES=n LIVES=n)
+	@$(BIN)/python -m asyncjob_simulation $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,LIVES,--lives)
+
+simulate-mutations: $(STAMP) ## plant each of the known bugs and search for it twice, ten CPU minutes at most (BUG='lost wakeup' SEED=n MINUTES=n WRITE=1)
+	@$(BIN)/python -m asyncjob_simulation.mutations $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(if $(filter 1 yes true,$(WRITE)),--write) $(call given,BUG,--)
+
+simulate-resources: $(STAMP) ## generated changes of queues, schedules and control fields come to what their last spec comes to when made fresh (SEED=n MINUTES=n LIVES=n)
+	@$(BIN)/python -m asyncjob_simulation.resource_lives $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,LIVES,--lives)
+
+perturb: $(STAMP) tools ## interfere with operator, worker and gateway at each of their requests on a real API server, and compare the ends (SCENARIO=name PART=name CALL=n|name WHEN=before|after|lost|merged|gap|late MINUTES=n SEED=n JOURNAL=file)
+	@$(BIN)/python -m asyncjob_perturbation $(call given,SCENARIO,--scenario) $(call given,PART,--part) $(call given,CALL,--call) $(call given,WHEN,--when) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOURNAL,--journal)
+
+mutants: $(STAMP) ## change the pure code in one place at a time; a test has to fail (MODULE=part-of-path MINUTES=n SEED=n JOBS=n AGAIN=1)
+	@$(BIN)/python -m asyncjob_dev.mutants $(call given,MODULE,--module) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOBS,--jobs) $(if $(filter 1 yes true,$(AGAIN)),--again)
+
+fuzz: $(STAMP) ## give parsers what nobody would write, with fresh seeds (SEED=n MINUTES=n EXAMPLES=n)
+	@$(BIN)/python -m asyncjob_dev.fuzz $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,EXAMPLES,--examples)
+
+chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 40 minutes (CELLS=a/plain,b SMALL=1 MINUTES=n SEED=n BURST=n OUT=file MERGE=1)
+	@$(BIN)/python -m asyncjob_chaos $(call given,CELLS,--cells) $(call given,MINUTES,--minutes) $(if $(filter 1 yes true,$(SMALL)),--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) $(if $(filter 1 yes true,$(MERGE)),--merge)
 
 bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet quarter of an hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(if $(filter 1 yes true,$(REPORT_ONLY)),--report-only)
@@ -123,15 +171,24 @@ e2e: $(STAMP) tools node-tools ## the suite on real pods (TARGET=kind|node|exist
 chart-test: $(STAMP) tools chart-tools ## the Helm chart: lint, every value, every scenario on a real API server; a minute
 	$(BIN)/pytest tests/charts
 
-browser-test: $(STAMP) tools ## drive the dashboard in Chromium (Debian: apt-get install chromium)
+browser-test: $(VENV)/.docs-installed tools ## drive the dashboard and the documentation's site in Chromium (Debian: apt-get install chromium)
 	$(BIN)/pytest tests/browser
+
+$(VENV)/.docs-installed: $(STAMP) requirements/docs.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	@touch $@
+
+docs: $(VENV)/.docs-installed ## render the documentation as a site, into dist/docs (VERSION=name)
+	@$(BIN)/python -m asyncjob_dev.site build $(call given,VERSION,--version)
+
+docs-serve: $(VENV)/.docs-installed ## show the documentation on this machine, and render it again when a page changes (PORT=n)
+	@$(BIN)/python -m asyncjob_dev.site serve $(call given,PORT,--port)
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
 
-dist: $(STAMP) ## build wheels and source archives of the three distributions, and package the chart, into dist
-	@for part in sdk operator worker-image; do (cd $$part && ../$(BIN)/python -m hatchling build -d ../dist/python) || exit 1; done
-	@helm=$$($(BIN)/python -m asyncjob_dev.binaries helm | awk '$$1 == "helm" {print $$NF}') && $$helm package charts/asyncjob --destination dist/chart
+dist: $(STAMP) chart-tools ## build wheels and source archives of the three distributions, and package the chart, into dist
+	@$(BIN)/python -m asyncjob_dev.rehearsal --steps wheels,chart
 
 workflows-lint: $(STAMP) ## check the workflows with actionlint, built once from its pinned source
 	@$$($(BIN)/python -m asyncjob_dev.binaries actionlint | awk '$$1 == "actionlint" {print $$NF}') -color .github/workflows/*.yaml
@@ -147,6 +204,9 @@ release-fixtures: $(STAMP) ## store chart and writes of this version, for the ne
 
 release-check: $(STAMP) ## say what keeps the tree from being released (TAG=v0.1.0 BASE=image@sha256:…)
 	@$(BIN)/python -m asyncjob_dev.release check $(call given,BASE,--base) $(if $(filter command,$(origin TAG)),'$(TAG)')
+
+release-rehearsal: $(STAMP) tools chart-tools ## all that a release builds, built, checked, installed and run here (STEPS=wheels,install)
+	@$(BIN)/python -m asyncjob_dev.rehearsal $(call given,STEPS,--steps)
 
 clean: ## remove what can be made again
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,6 +7,8 @@ a sentence instead of a traceback.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+KEPT = "What was fetched and compiled so far is kept: the same command goes on from there."
+
 
 class DevError(Exception):
     """The development environment cannot do what was asked; the message says what would help."""
@@ -97,9 +99,29 @@ class BuildError(BinaryError):
 
     def __init__(self, tool: str, returncode: int, output: str) -> None:
         super().__init__(
-            f"building {tool} failed (go build ended with {returncode}):\n{output}\n"
-            "If modules could not be fetched, check the network and GOPROXY; or set "
-            "KUBEBUILDER_ASSETS to a folder with the finished programs."
+            f"building {tool} failed (go ended with {returncode}):\n{output}\n"
+            "If nothing else helps, set KUBEBUILDER_ASSETS to a folder with the finished programs."
+        )
+
+
+class SourcesUnreachableError(BinaryError):
+    """The network does not give what a build needs."""
+
+    def __init__(self, tool: str, proxy: str, output: str) -> None:
+        super().__init__(
+            f"the sources of {tool} cannot be fetched:\n{output}\n"
+            f"Check the network, or set GOPROXY (now {proxy}) to one that you reach, or "
+            f"KUBEBUILDER_ASSETS to a folder with the finished programs. {KEPT}"
+        )
+
+
+class CompilerKilledError(BinaryError):
+    """The kernel ended the compiler, mostly for want of memory."""
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(
+            f"building {tool}: something killed the compiler, mostly the kernel because memory ran "
+            f"out. Stop other programs, or set GOFLAGS=-p=1, which takes less at a time. {KEPT}"
         )
 
 
@@ -108,9 +130,9 @@ class DiskFullError(BinaryError):
 
     def __init__(self, where: Path | str) -> None:
         super().__init__(
-            f"no space left on the disk of {where}. A build needs about 4 GB for Go's caches "
-            "(see `go env GOCACHE GOMODCACHE`) and 300 MB for the programs; set ASYNCJOB_CACHE, "
-            "GOCACHE and TMPDIR to a larger disk."
+            f"no space left on the disk of {where}. A build needs about 4 GB for sources and "
+            "compiled packages and 300 MB for the programs. Make room, or set ASYNCJOB_CACHE to a "
+            f"folder on a larger disk. {KEPT}"
         )
 
 
@@ -310,3 +332,17 @@ class EngineFailedError(ImageError):
 
     def __init__(self, command: Sequence[str], returncode: int, tail: str) -> None:
         super().__init__(f"{' '.join(command[:2])} … ended with {returncode}:\n{tail}")
+
+
+class SiteError(DevError):
+    """The documentation cannot be rendered as it is."""
+
+    def __init__(self, what: str, where: Iterable[str]) -> None:
+        super().__init__("\n  ".join([f"{what}:", *where]))
+
+
+class RendererMissingError(DevError):
+    """What renders the documentation is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("the renderer of the documentation is missing: run `make docs`")

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import click
 
-from asyncjob_dev.binaries.cache import BinaryCache, cache_dir
+from asyncjob_dev.binaries.cache import BinaryCache
+from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import DevError, EngineFailedError, NoBaseError, NoEngineError
 from asyncjob_dev.progress import Progress, note
 

@@ -2,13 +2,23 @@
 
 They are taken from below the range the kernel uses for outgoing connections: a port between
 choosing and binding can then only be lost to another program that asks for that very number.
-Callers retry in that case.
+Callers retry in that case. What one process was given, no other gets for a while: a program that
+starts beside many others may take long to bind it.
 """
 
+import fcntl
+import json
+import os
 import random
 import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
+from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import NoFreePortError
 
 LOOPBACK = "127.0.0.1"
@@ -16,6 +26,7 @@ LOWEST = 20000
 HIGHEST = 32000
 TRIES = 200
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+RESERVED_SECONDS: Final = 120.0
 
 
 def is_free(port: int) -> bool:
@@ -30,19 +41,60 @@ def is_free(port: int) -> bool:
     return True
 
 
-def free_ports(count: int, chance: random.Random | None = None) -> list[int]:
-    """Return `count` different ports that are free now."""
+def free_ports(
+    count: int, chance: random.Random | None = None, reservations: Path | None = None
+) -> list[int]:
+    """Return `count` different ports that are free now, and that nobody else was just given.
+
+    What was given is kept in the file of `reservations`, by default one in the cache.
+    """
     low, high = _bounds(EPHEMERAL)
     numbers = (chance or random.Random()).sample(range(low, high), TRIES)
-    found: list[int] = []
-    for port in numbers:
-        if len(found) == count:
-            break
-        if is_free(port):
-            found.append(port)
-    if len(found) < count:
-        raise NoFreePortError(f"no {count} free ports on {LOOPBACK} between {low} and {high}")
+    with _reserved_ports(reservations or cache_dir(os.environ) / "ports") as reserved:
+        free = (port for port in numbers if port not in reserved and is_free(port))
+        found = list(islice(free, count))
+        if len(found) < count:
+            raise NoFreePortError(f"no {count} free ports on {LOOPBACK} between {low} and {high}")
+        reserved.update(dict.fromkeys(found, _boottime()))
     return found
+
+
+def free_port() -> int:
+    """Return one port that is free now, and that nobody else was just given."""
+    (port,) = free_ports(1)
+    return port
+
+
+@contextmanager
+def _reserved_ports(file: Path) -> Iterator[dict[int, float]]:
+    """Give the ports that processes were given of late, with the times; keep what is added."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError:  # a cache that cannot be written: others may be given the same ports
+        yield {}
+        return
+    with os.fdopen(opened, "r+") as kept:
+        fcntl.flock(kept, fcntl.LOCK_EX)
+        now = _boottime()
+        known = _parse(kept.read()).items()
+        reserved = {port: at for port, at in known if 0.0 <= now - at < RESERVED_SECONDS}
+        yield reserved
+        kept.seek(0)
+        kept.truncate()
+        json.dump(reserved, kept)
+
+
+def _parse(content: str) -> dict[int, float]:
+    """Read the reservations; none where a process died while it wrote them."""
+    try:
+        return {int(port): float(at) for port, at in json.loads(content).items()}
+    except (ValueError, AttributeError, TypeError):
+        return {}
+
+
+def _boottime() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _bounds(ephemeral: Path) -> tuple[int, int]:

@@ -1,15 +1,16 @@
-"""Says on stderr what takes long, and for how long it has been taking.
+"""Says on stderr what takes long, how far it is, and for how long it has been taking.
 
 A terminal sees one line that counts seconds; a log file gets a line now and then.
 """
 
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
-LOG_INTERVAL = 30.0
+LOG_INTERVAL = 10.0
 
 
 def note(text: str) -> None:
@@ -18,7 +19,10 @@ def note(text: str) -> None:
 
 
 class Progress:
-    """Context manager: announces `text`, counts by `clock`, and ends with the time it took."""
+    """Context manager: announces `text`, counts by `clock`, and ends with the time it took.
+
+    Whoever knows how far it is says so in `detail`.
+    """
 
     def __init__(
         self,
@@ -26,6 +30,7 @@ class Progress:
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.detail = ""
         self._text = text
         self._clock = clock
         self._stream = stream or sys.stderr
@@ -51,7 +56,11 @@ class Progress:
 
     def _show(self, outcome: str = "", *, last: bool = False) -> None:
         seconds = self._clock() - self._started
-        line = f"{self._text} … {outcome + ' after ' if outcome else ''}{seconds:.0f} s"
+        what = self._text if last or not self.detail else f"{self._text}: {self.detail}"
+        line = f"{what} … {outcome + ' after ' if outcome else ''}{seconds:.0f} s"
+        if self._live and not last:
+            # A line that is wrapped is not overwritten but repeated.
+            line = line[: shutil.get_terminal_size().columns - 1]
         start, end = ("\r\x1b[K", "\n" if last else "") if self._live else ("", "\n")
         self._stream.write(f"{start}{line}{end}")
         self._stream.flush()

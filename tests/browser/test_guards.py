@@ -10,11 +10,11 @@ from playwright.sync_api import Browser, expect
 
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.ports import free_port
 from support.chromium import sign_in
 from support.dashboard_stage import Scene, Stage
 from support.gateway import GatewayProcess
 from support.jobs import until
-from support.operator import free_port
 
 PAGE = {"Accept": "text/html"}
 OURS = {"Sec-Fetch-Site": "same-origin", **PAGE}

@@ -5,21 +5,21 @@ from itertools import pairwise
 
 import pytest
 
+from asyncjob.audit.job_rules import change_violations
 from contract import fake, real
 from contract.lives import Life, comparable
 from contract.scenarios import SCENARIOS
-from support.checker import violations
 
 each = pytest.mark.parametrize("name", SCENARIOS)
 on_real = [pytest.mark.integration, pytest.mark.timeout(180)]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def fake_lives() -> dict[str, Life]:
     return asyncio.run(fake.run_all())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real_lives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
     with real.town(tmp_path_factory.mktemp("town")) as field:
         return asyncio.run(real.run_all(field))
@@ -50,6 +50,6 @@ def test_no_step_of_the_fake_cluster_breaks_a_rule(name: str, fake_lives: dict[s
         rule
         for versions in fake_lives[name].versions
         for before, after in pairwise(versions)
-        for rule in violations(before, after)
+        for rule in change_violations(before, after)
     ]
     assert broken == []

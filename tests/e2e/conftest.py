@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from asyncjob_dev.binaries.cache import cache_dir
+from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.environment.settings import ROOT
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in, find_engine

@@ -1,9 +1,11 @@
 """The chart as it is installed for the whole run, and its pods by their parts."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from asyncjob_dev.environment.settings import ROOT
@@ -13,7 +15,8 @@ Object = dict[str, Any]
 
 NAMESPACE = "asyncjob-e2e"
 RELEASE = "asyncjob"
-CHART = ROOT / "charts" / "asyncjob"
+CHART = Path(os.environ.get("ASYNCJOB_E2E_CHART") or ROOT / "charts" / "asyncjob")
+"""The tree's, or one that is packaged."""
 VALUES = MANIFESTS.parent / "values.yaml"
 RESTRICTED = "pod-security.kubernetes.io/enforce=restricted"
 JOBS = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs"

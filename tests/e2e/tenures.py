@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from asyncjob.audit.job_rules import change_violations
 from asyncjob.lifecycle.phases import Reason
 from e2e.recording import Seen
-from support.checker import violations
 
 Ends = Mapping[tuple[str, str], float]
 """When a container (UID of its pod, id) was first seen to have ended."""
@@ -44,7 +44,7 @@ def broken_rules(jobs: Iterable[Seen]) -> list[str]:
         for versions in _by_uid(jobs).values()
         for before, after in pairwise(versions)
         if after.kind != "DELETED"
-        for what in violations(before.object, after.object)
+        for what in change_violations(before.object, after.object)
     ]
 
 

@@ -13,7 +13,7 @@ from support.installation import install
 NUMBERS = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane() -> Iterator[ControlPlane]:
     """Run a control plane with our CRDs, policies and roles."""
     with ControlPlane() as plane:
@@ -21,7 +21,7 @@ def control_plane() -> Iterator[ControlPlane]:
         yield plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(control_plane: ControlPlane) -> Client:
     """Act as who may do everything."""
     return Client(control_plane.url, control_plane.ca_file, control_plane.admin_token)

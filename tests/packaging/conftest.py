@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.cache import cache_dir
+from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in
 from support.containers import Image, image_of, missing_programs

@@ -57,6 +57,10 @@ class Client:
         """Return the same identity for writes that change nothing."""
         return replace(self, query=(*self.query, ("dryRun", "All")))
 
+    def with_token(self, token: str) -> "Client":
+        """Return another identity on the same API server."""
+        return replace(self, token=token, query=(), headers=())
+
     def sending(self, headers: Mapping[str, str]) -> "Client":
         """Return the same identity with further headers, such as those of impersonation."""
         return replace(self, headers=(*self.headers, *headers.items()))

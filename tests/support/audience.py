@@ -1,4 +1,4 @@
-"""Who is told by an observer what is to be done, and an observer to tell it."""
+"""Who is told by a `JobEvaluator` what is to be done, and one to tell it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from support.snapshots import at, raw
 
 
 class Audience:
-    """An observer whose clock is in the test's hands; `wanted` are UIDs with their lanes."""
+    """An evaluator whose clock is in the test's hands; `wanted` are UIDs with their lanes."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -15,6 +15,7 @@ from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.entry import run
 from asyncjob.client.kubernetes.calls import ApiServer
 from asyncjob.client.portal import Portal
+from support.explained import check_code
 from support.fake_api import iterate
 from support.fake_api import run as run_in_memory
 from support.fake_cluster import FakeCluster
@@ -57,7 +58,9 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str | None = None, name: str = "asyncjob") -> Result:
         """Run a command as the process does, but for the exit."""
-        return CliRunner().invoke(_Process(self.world(), name), list(words), input=stdin)
+        result = CliRunner().invoke(_Process(self.world(), name), list(words), input=stdin)
+        check_code(f"exit-{result.exit_code}")
+        return result
 
     def ok(self, *words: str, **how: Any) -> str:
         """Run a command that succeeds, and return its output."""

@@ -5,20 +5,21 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+import orjson
+
 from asyncjob.client.connection import Answer, Call, Connection, NextEvent
 from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
-from asyncjob.errors import (
-    AlreadyExistsError,
-    ApiError,
-    ConflictError,
-    ObjectNotFoundError,
-    UnknownOutcomeError,
-)
+from asyncjob.errors import ApiError, UnknownOutcomeError
+from asyncjob.kube.session import MERGE_PATCH_TYPE
+from asyncjob.kube.transport import error_from_response, parse_object
 from asyncjob.lifecycle.phases import Phase
-from support.builders import stored
+from asyncjob.names import job_path
+from asyncjob_simulation.apiserver import ApiServer, Request
+from support.memory import Clock, Stored, memory_server
 
 Obj = dict[str, Any]
 NAMESPACE = "tests"
@@ -108,14 +109,13 @@ async def _next_of(values: AsyncIterator[T]) -> T:
 
 @dataclass
 class FakeApi(MemoryConnection):
-    """Objects by path.
+    """A client's connection to the API server in memory.
 
-    `lose` answers are lost once their request was carried out, `refuse` requests fail before.
-    `meanwhile` is called before each write, to let somebody else be quicker.
+    `put` stores jobs past all rules; what the client itself writes is judged by them. `lose`
+    answers are lost once their request was carried out, `refuse` requests fail before. `meanwhile`
+    is called before each write, to let somebody else be quicker.
     """
 
-    objects: dict[str, Obj] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
     lose: int = 0
     refuse: int = 0
     meanwhile: Callable[[], None] = lambda: None
@@ -124,7 +124,12 @@ class FakeApi(MemoryConnection):
     now: float = 0.0
     request_seconds: float = 0.0
     error: ApiError | None = None
-    _version: int = 0
+    calls: list[Call] = field(default_factory=list)
+    server: ApiServer = field(default_factory=lambda: memory_server(Clock()))
+
+    def __post_init__(self) -> None:
+        self.server.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        self.objects = Stored(self.server)
 
     def do(self, step: Step) -> Answer:
         """Do one step."""
@@ -149,13 +154,11 @@ class FakeApi(MemoryConnection):
 
     def put(self, obj: Obj) -> Obj:
         """Store a job."""
-        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs"
-        return self._store(f"{path}/{obj['metadata']['name']}", obj)
+        return self.objects.put(job_path(NAMESPACE, obj["metadata"]["name"]), obj)
 
     def job(self, name: str) -> Obj:
         """Return a job."""
-        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs/{name}"
-        return self.objects[path]
+        return self.objects[job_path(NAMESPACE, name)]
 
     def set(self, name: str, **status: Any) -> None:
         """Change a job's status."""
@@ -179,72 +182,18 @@ class FakeApi(MemoryConnection):
         return Answer(body)
 
     def _carry_out(self, call: Call) -> Obj:
-        path, body = unquote(call.path), call.body
-        if call.method == "POST":
-            return self._create(path, body)
-        if call.method == "PATCH":
-            return self._patch(path, body)
-        if path in self.objects:
-            return self.objects[path]
-        if path.rsplit("/", 1)[-1] in {"asyncjobs", "asyncqueues", "asynccronjobs", "leases"}:
-            return self._list(path, dict(call.params))
-        raise ObjectNotFoundError(f"no {path}", status=404)
-
-    def _create(self, path: str, body: Any) -> Obj:
-        name = body["metadata"]["name"]
-        if f"{path}/{name}" in self.objects:
-            raise AlreadyExistsError(f"{name} exists", status=409)
-        made = stored(name, **body["spec"])
-        return self._store(
-            f"{path}/{name}",
-            {
-                **made,
-                "kind": body["kind"],
-                "metadata": {**made["metadata"], "uid": f"uid-{name}", **body["metadata"]},
-            },
+        request = Request(
+            call.method,
+            unquote(call.path),
+            dict(call.params),
+            orjson.dumps(call.body),
+            MERGE_PATCH_TYPE if call.method == "PATCH" else "application/json",
+            token=self.server.admin_token,
         )
-
-    def _patch(self, path: str, body: Any) -> Obj:
-        if path not in self.objects:
-            raise ObjectNotFoundError(f"no {path}", status=404)
-        obj = self.objects[path]
-        version = body.get("metadata", {}).get("resourceVersion")
-        if version not in (None, obj["metadata"]["resourceVersion"]):
-            raise ConflictError("changed", status=409)
-        changed = body.get("metadata", {}).get("labels", {})
-        labels = {**obj["metadata"].get("labels", {}), **changed}
-        kept = {name: value for name, value in labels.items() if value is not None}
-        metadata = {**obj["metadata"], "labels": kept} if changed else obj["metadata"]
-        spec = {**obj["spec"], **body["spec"]}
-        return self._store(path, {**obj, "metadata": metadata, "spec": spec})
-
-    def _list(self, path: str, params: dict[str, str]) -> Obj:
-        found = [obj for key, obj in sorted(self.objects.items()) if key.startswith(f"{path}/")]
-        labels = [term.split("=") for term in params.get("labelSelector", "").split(",") if term]
-        fields = [term for term in params.get("fieldSelector", "").split(",") if term]
-        found = [
-            obj
-            for obj in found
-            if all(obj["metadata"].get("labels", {}).get(name) == value for name, value in labels)
-            and all(_selected(obj, term) for term in fields)
-        ]
-        limit = int(params.get("limit", "1000"))
-        return {"metadata": {"resourceVersion": str(self._version)}, "items": found[:limit]}
-
-    def _store(self, path: str, obj: Obj) -> Obj:
-        self._version += 1
-        metadata = {**obj["metadata"], "resourceVersion": str(self._version)}
-        self.objects[path] = {**obj, "metadata": metadata}
-        return self.objects[path]
-
-
-def _selected(obj: Obj, term: str) -> bool:
-    path, _, wanted = term.partition("=")
-    unequal = path.endswith("!")
-    value: Any = obj
-    for step in path.rstrip("!").split("."):
-        value = value.get(step, {})
-    return (value == wanted) is not unequal
+        response = self.server.handle(request)
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            raise error_from_response(response.status, response.body)
+        return dict(parse_object(response.body))
 
 
 def ended(api: FakeApi, name: str, phase: Phase = Phase.SUCCEEDED) -> None:

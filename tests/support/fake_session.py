@@ -1,26 +1,41 @@
-"""A session to an API server that is a dict: conditional writes, and failures on demand."""
+"""A session to the API server in memory: what was stored by hand, what was asked, what fails."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from asyncjob.deep_json import encode
-from asyncjob.errors import AlreadyExistsError, ConflictError, ObjectNotFoundError
+from asyncjob.kube import KubeSession
+from asyncjob_simulation.apiserver import ApiServer, MemoryAccess, MemoryConnections
+from asyncjob_simulation.apiserver.identities import account_identity
+from support.memory import Clock, Stored, memory_server
 
 Object = dict[str, Any]
 
+NAMESPACES = ("ns", "other", "home")
+OPERATOR = "asyncjob-operator"
 
-class FakeSession:
-    """Objects by path. `fail` maps a method and path to an error, raised once or, kept, always.
 
-    `before_write` is called with the path of each write, to let somebody else be quicker.
+class FakeSession(KubeSession):
+    """The operator's session in a cluster of its own, with the roles that the operator has.
+
+    `put` stores objects by path past all rules; what the session itself writes is judged by them.
+    `fail` maps a method and path to an error, raised always. `before_write` is called with the path
+    of each write, to let somebody else be quicker.
     """
 
     def __init__(self, objects: Mapping[str, Object] | None = None) -> None:
-        self.objects: dict[str, Object] = dict(objects or {})
+        self.server: ApiServer = memory_server(Clock())
+        for namespace in NAMESPACES:
+            self.server.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        self.server.install(_bindings())
+        token = self.server.tokens.issue(account_identity("ns", OPERATOR))
+        access = MemoryAccess(MemoryConnections(self.server), token, "ns")
+        super().__init__(access, field_manager=OPERATOR)
+        self.objects = Stored(self.server)
         self.requests: list[tuple[str, str, Any]] = []
         self.failures: dict[tuple[str, str], Exception] = {}
         self.before_write: Any = lambda _path: None
-        self._version = 1000
+        for path, obj in (objects or {}).items():
+            self.put(path, obj)
 
     @property
     def writes(self) -> list[tuple[str, str, Any]]:
@@ -31,96 +46,52 @@ class FakeSession:
         """Answer such requests with an error from now on."""
         self.failures[method, path] = error
 
-    def put(self, path: str, obj: Object) -> Object:
+    def put(self, path: str, obj: Mapping[str, Any]) -> Object:
         """Store an object as a new version."""
-        self._version += 1
-        stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self._version)}}
-        self.objects[path] = stored
-        return stored
+        return self.objects.put(path, obj)
 
-    async def get(self, path: str, _params: Any = None) -> Object:
+    async def get(self, path: str, params: Any = None) -> Any:
         self._note("GET", path, None)
-        if path not in self.objects:
-            raise ObjectNotFoundError(status=404)
-        return self.objects[path]
+        return await super().get(path, params)
 
-    async def create(self, path: str, body: Object, _params: Any = None) -> Object:
+    async def create(self, path: str, body: Any, params: Any = None) -> Any:
         self._note("POST", path, body)
-        target = f"{path}/{body['metadata']['name']}"
-        if target in self.objects:
-            raise AlreadyExistsError(status=409)
-        return self.put(target, body)
+        return await super().create(path, body, params)
 
-    async def merge_patch(self, path: str, body: Object, _params: Any = None) -> Object:
+    async def merge_patch(self, path: str, body: Any, params: Any = None, **more: Any) -> Any:
         self._note("PATCH", path, body)
-        obj = self._current(path, body.get("metadata", {}).get("resourceVersion"))
-        return self.put(self._target(path), _merged(obj, {**body, "metadata": {}}))
+        return await super().merge_patch(path, body, params, **more)
 
-    async def delete(self, path: str, body: Object | None = None) -> Object:
+    async def delete(self, path: str, body: Any = None) -> Any:
         self._note("DELETE", path, body)
-        self._current(path, (body or {}).get("preconditions", {}).get("resourceVersion"))
-        return self.objects.pop(path)
-
-    async def list(
-        self,
-        path: str,
-        params: Any = None,
-        *,
-        accept: str = "",  # noqa: ARG002  # objects are given whole
-    ) -> AsyncIterator[Object]:
-        self._note("GET", path, None)
-        selector = (params or {}).get("labelSelector", "")
-        for key, obj in list(self.objects.items()):
-            if key.startswith(path + "/") and _selected(obj, selector):
-                yield obj
+        return await super().delete(path, body)
 
     async def pages(
-        self,
-        path: str,
-        params: Any = None,
-        *,
-        accept: str = "",  # noqa: ARG002  # objects are given whole
-    ) -> AsyncIterator[Object]:
-        """Answer with one page that has all there is, as of the newest version."""
-        found = [obj async for obj in self.list(path, params)]
-        yield {"metadata": {"resourceVersion": str(self._version)}, "items": found}
+        self, path: str, params: Any = None, *, accept: str = "application/json"
+    ) -> AsyncIterator[Any]:
+        self._note("GET", path, None)
+        async for page in super().pages(path, params, accept=accept):
+            yield page
 
     def _note(self, method: str, path: str, body: Any) -> None:
-        if body is not None:
-            encode(body)  # as a session does, which sends nothing of what is too deep
         self.requests.append((method, path, body))
         if method != "GET":
             self.before_write(path)
         if (method, path) in self.failures:
             raise self.failures[method, path]
 
-    def _current(self, path: str, version: str | None) -> Object:
-        if self._target(path) not in self.objects:
-            raise ObjectNotFoundError(status=404)
-        obj = self.objects[self._target(path)]
-        if version is not None and obj["metadata"]["resourceVersion"] != version:
-            raise ConflictError(status=409)
-        return obj
 
-    @staticmethod
-    def _target(path: str) -> str:
-        return path.removesuffix("/status")
-
-
-def _selected(obj: Object, selector: str) -> bool:
-    """Return whether `key in (a,b)` selects the object; of other selectors all are selected."""
-    key, found, values = selector.partition(" in ")
-    labels = obj["metadata"].get("labels", {})
-    return not found or labels.get(key) in values.strip("()").split(",")
-
-
-def _merged(obj: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict) or not isinstance(obj, dict):
-        return patch
-    merged = dict(obj)
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(obj.get(key, {}), value)
-    return merged
+def _bindings() -> Iterator[Object]:
+    subject = {"kind": "ServiceAccount", "name": OPERATOR, "namespace": "ns"}
+    for role in (OPERATOR, f"{OPERATOR}-election", f"{OPERATOR}-install"):
+        yield {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": role},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": role,
+            },
+            "subjects": [subject],
+        }

@@ -11,10 +11,10 @@ import httpx
 
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.ports import free_ports
 from support.api import Client
 from support.identities import RBAC, Space
 from support.jobs import until
-from support.operator import free_port
 
 ROOT = Path(__file__).parents[2]
 ACCOUNT = "asyncjob-gateway"
@@ -67,7 +67,7 @@ class GatewayProcess:
         environment: dict[str, str] | None = None,
     ) -> None:
         self.log = log
-        self.port, self.metrics_port = free_port(), free_port()
+        self.port, self.metrics_port = free_ports(2)
         command = [sys.executable, "-m", module] if module else [_program()]
         self._argv = [
             *(*command, "run", f"--kubeconfig={kubeconfig}"),

@@ -3,6 +3,9 @@
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -16,6 +19,15 @@ from support.workers import Field
 WITHIN: Final = 2.0
 """Seconds from a job's creation to its first start, or from a trigger to its run's creation."""
 
+FACTOR: Final = 3.0
+"""So many times as long as alone an honest tenant may wait beside any other, in the median."""
+
+FLOOR: Final = 0.3
+"""Seconds that count as no wait at all: a busy machine alone makes that much of a difference."""
+
+ALONE: Final = 7
+"""How often a tenant asks while nobody else does anything."""
+
 PAUSE_SECONDS: Final = 0.3
 PATIENCE: Final = 60.0
 LOOK_SECONDS: Final = 0.02
@@ -24,6 +36,21 @@ LOOK_SECONDS: Final = 0.02
 def broken_loops(operator: OperatorProcess) -> list[str]:
     """Return what the operator says of loops that failed."""
     return [line for line in operator.logs().splitlines() if "loop restarting" in line]
+
+
+def harm(before: Sequence[float], beside: Sequence[float], after: Sequence[float]) -> str:
+    """Return how an honest tenant's waits were lengthened by another beside it; empty if not.
+
+    What the machine does meanwhile shows in the waits alone, before or after.
+    """
+    alone, then, again = (max(median(waits), FLOOR) for waits in (before, beside, after))
+    if then > FACTOR * max(alone, again):
+        return f"{then:.2f} s in the median beside it, {alone:.2f} and {again:.2f} s alone"
+    if again > FACTOR * alone:
+        return f"{again:.2f} s in the median after it, {alone:.2f} s before"
+    longest = max(WITHIN, FACTOR * max(*before, *after))
+    late = [round(one, 2) for one in beside if one > longest]
+    return f"longer than {longest:.2f} s: {late}" if late else ""
 
 
 class Honest(ABC):
@@ -52,11 +79,20 @@ class Honest(ABC):
     def once(self) -> float:
         """Ask once and return the seconds until it has come."""
 
-    def check(self, at_least: int = 3) -> None:
-        """Check that it was asked all the while, and that nothing has come too late."""
+    def some(self, times: int = ALONE) -> list[float]:
+        """Ask so many times, and return how long each took."""
+        return [self.once() for _ in range(times)]
+
+    @contextmanager
+    def undisturbed(self, at_least: int) -> Iterator[Self]:
+        """Ask all the while, and check that it made no difference what was done meanwhile."""
+        before = self.some()
+        with self:
+            yield self
+        after = self.some()
         assert not self.failure, self.failure
         assert len(self.waits) >= at_least, f"it was asked only {len(self.waits)} times"
-        assert max(self.waits) <= WITHIN, [round(one, 2) for one in self.waits if one > WITHIN]
+        assert not (told := harm(before, self.waits, after)), told
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -116,4 +116,4 @@ class Space:
             "spec": spec,
         }
         token = self.admin.create(path, request).object()["status"]["token"]
-        return Client(self.admin.url, self.admin.ca_file, token)
+        return self.admin.with_token(token)

@@ -33,8 +33,10 @@ class LossySession(KubeSession):
         self.patches = 0
         self._when = when
 
-    async def merge_patch(self, path: str, body: Any, params: Any = None) -> JsonObject:
-        return self._maybe_lose(body, path, await super().merge_patch(path, body, params))
+    async def merge_patch(
+        self, path: str, body: Any, params: Any = None, **more: Any
+    ) -> JsonObject:
+        return self._maybe_lose(body, path, await super().merge_patch(path, body, params, **more))
 
     async def json_patch(self, path: str, operations: Any) -> JsonObject:
         return self._maybe_lose(operations, path, await super().json_patch(path, operations))

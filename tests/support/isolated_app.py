@@ -272,12 +272,13 @@ async def close_all(job: JobContext) -> None:
 
 
 @app.handler("garbage", isolation="process")
-async def garbage(job: JobContext) -> None:
-    """Write nonsense into every socket of the process."""
+async def garbage(job: JobContext, payload: str = "{]") -> None:
+    """Write a frame of the payload's text, nonsense, into every socket of the process."""
+    frame = len(payload).to_bytes(4, "big") + payload.encode()
     for fd, link in _links().items():
         if link.startswith("socket:"):
             with suppress(OSError):
-                os.write(int(fd), b"\x00\x00\x00\x02{]")
+                os.write(int(fd), frame)
     await asyncio.sleep(AGES)
 
 

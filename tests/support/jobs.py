@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.lifecycle.timestamps import format_timestamp, parse_timestamp
 from asyncjob.names import (
     JOBS,
     QUEUES,
@@ -104,6 +104,19 @@ class Jobs:
             return status if status.get("reason") == reason else None
 
         return until(probe, within, f"{name} for {reason} (is {self.status(name)})")
+
+    def until_phase_after(
+        self, name: str, phase: str, seconds: float, *, since: str, within: float
+    ) -> Object:
+        """Return the status once the job is in the phase, not earlier than so long after `since`.
+
+        Judged by the time in the status: a busy machine may look late, but stores no earlier one.
+        """
+        status = self.until_phase(name, phase, within)
+        changed = parse_timestamp(status["lastTransitionTime"])
+        assert changed is not None
+        assert changed - datetime.fromisoformat(since) >= timedelta(seconds=seconds)
+        return status
 
     def stays(self, name: str, phase: str, seconds: float) -> None:
         """Check that the job does not leave the phase for so long."""

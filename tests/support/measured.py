@@ -20,6 +20,8 @@ GOOD = {
     "operator_rss_mib": (350.0,),
     "worker_rss_mib": (98.5,),
     "orphans_requeued_s": (4.5,),
+    "start_rss_operator_mib": (140.0,),
+    "start_rss_gateway_mib": (130.0,),
     "raw_cores_busy": (0.99,),
     "raw_generator_share": (0.05,),
     "raw_beyond_ratio": (1.02,),

@@ -21,11 +21,14 @@ Manifest = dict[str, Any]
 
 
 @contextmanager
-def real_policies_step_aside(admin: Client) -> Iterator[None]:
-    """Have the real policies leave namespaces alone that are labelled with their name."""
+def real_policies_step_aside(admin: Client, jobs: Manifest | None = None) -> Iterator[None]:
+    """Have the real policies leave namespaces alone that are labelled with their name.
+
+    `jobs` is a selector of the objects that they apply to elsewhere.
+    """
     for policy in POLICIES:
         elsewhere = {"key": LABEL, "operator": "NotIn", "values": [policy.name]}
-        _limit(admin, policy.name, {"matchExpressions": [elsewhere]})
+        _limit(admin, policy.name, {"matchExpressions": [elsewhere]}, jobs)
     try:
         yield
     finally:
@@ -33,19 +36,29 @@ def real_policies_step_aside(admin: Client) -> Iterator[None]:
             _limit(admin, policy.name, None)
 
 
-def _limit(admin: Client, name: str, selector: Manifest | None) -> None:
-    resources = {"namespaceSelector": selector} if selector else None
+def _limit(
+    admin: Client, name: str, selector: Manifest | None, jobs: Manifest | None = None
+) -> None:
+    objects = {"objectSelector": jobs} if jobs else {}
+    resources = {"namespaceSelector": selector, **objects} if selector else None
     admin.merge(f"{_BINDINGS}/{name}", {"spec": {"matchResources": resources}}).object()
 
 
-def install(admin: Client, policy: AdmissionPolicy, rule: str, namespace: str) -> str:
-    """Install the policy less one rule for one namespace; return its name there."""
+def install(
+    admin: Client, policy: AdmissionPolicy, rule: str, namespace: str, jobs: Manifest | None = None
+) -> str:
+    """Install the policy less one rule for one namespace; return its name there.
+
+    `jobs` is a selector of the objects that it applies to.
+    """
     lesser = policy.without(rule)
     name = f"{namespace}.{policy.name}"
     if lesser.rules:
         body, binding = (_plain(manifest) for manifest in lesser.manifests())
         only = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-        binding["spec"] |= {"policyName": name, "matchResources": {"namespaceSelector": only}}
+        objects = {"objectSelector": jobs} if jobs else {}
+        resources = {"namespaceSelector": only, **objects}
+        binding["spec"] |= {"policyName": name, "matchResources": resources}
         for path, manifest in ((_POLICIES, body), (_BINDINGS, binding)):
             admin.create(path, {**manifest, "metadata": {"name": name}}).object()
     return name

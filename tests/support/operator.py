@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from asyncjob.metrics import TABLE
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.ports import free_ports
 from support.jobs import Jobs, until
 
 QUICK = (
@@ -33,14 +33,6 @@ JOB_WATCHES = ("direct", "kopf")
 
 ROOT = Path(__file__).parents[2]
 RBAC = "rbac.authorization.k8s.io"
-
-
-def free_port() -> int:
-    """Return a port nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def operator_kubeconfig(plane: ControlPlane, path: Path) -> Path:
@@ -75,7 +67,7 @@ class OperatorProcess:
 
     def __init__(self, kubeconfig: Path, log: Path, *options: str) -> None:
         self.log = log
-        self.metrics_port, self.health_port = free_port(), free_port()
+        self.metrics_port, self.health_port = free_ports(2)
         self._argv = [
             str(Path(sys.executable).with_name("asyncjob-operator")),
             "run",

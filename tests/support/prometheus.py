@@ -13,8 +13,8 @@ from urllib.request import urlopen
 import yaml
 
 from asyncjob_dev.binaries import resolve
+from asyncjob_dev.ports import free_port
 from support.jobs import until
-from support.operator import free_port
 from support.promql import read_rules, with_shortened_durations
 
 EVERY = "300ms"

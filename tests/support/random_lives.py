@@ -1,7 +1,8 @@
 """A state machine of many actors that do random things to few jobs on a real API server.
 
 Legal and illegal writes are mixed. After each step the new version of the job is judged by
-`support.checker`. What has to be accepted is asserted too, so that rules that are too strict show.
+`support.checker` and the audit. What has to be accepted is asserted too, so that rules that are
+too strict show.
 """
 
 import itertools
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from asyncjob.audit.job_rules import change_violations
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase
@@ -18,7 +20,7 @@ from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support import lives
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
-from support.checker import misuse, overreach, violations
+from support.checker import misuse, overreach
 from support.identities import Space, Worker
 
 NUMBERS = itertools.count(1)
@@ -254,7 +256,7 @@ class RandomLives(RuleBasedStateMachine):
         self.world.steps += 1
         self.world.accepted += answer.accepted
         self.world.reached.add(after["status"]["phase"])
-        broken = violations(before, after)
+        broken = change_violations(before, after)
         broken += misuse(before, after, worker.pod_uid) if worker else overreach(before, after)
         assert not broken, f"{broken} by {answer.status}: {answer.message}"
         if not answer.accepted:

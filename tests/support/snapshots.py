@@ -11,6 +11,7 @@ from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.policy import EffectivePolicy
 from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import ChangePhase, Decision
 from asyncjob_operator.core.liveness import HolderStatus, PodView
@@ -125,7 +126,7 @@ def roll_lease(
         "metadata": {
             "namespace": "ns",
             "name": f"asyncjob-worker-{pod}",
-            "labels": {"asyncjob.dev/queue": queue},
+            "labels": {"asyncjob.dev/queue": queue, COMPONENT_LABEL: WORKER_COMPONENT},
             "annotations": {"asyncjob.dev/worker": orjson.dumps(about).decode()},
         },
         "spec": {

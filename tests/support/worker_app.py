@@ -247,6 +247,14 @@ async def shaky(job: JobContext, seconds: float) -> None:
         raise Retry(after=0)
 
 
+@app.handler("again")
+async def again(job: JobContext) -> int:
+    """Ask for a retry the first time."""
+    if job.attempt == 1:
+        raise Retry(after=0)
+    return job.attempt
+
+
 @app.handler("exit")
 async def leave(job: JobContext) -> None:
     """Try to end the worker."""

@@ -122,8 +122,14 @@ class FakeSession:
         return await self._answer(Call("create", path, body))
 
     async def merge_patch(
-        self, path: str, body: Any, params: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: Any,
+        params: Mapping[str, str] | None = None,
+        *,
+        on_send: Callable[[], None] = lambda: None,
     ) -> JsonObject:
+        on_send()
         return await self._answer(Call("merge_patch", path, body, params or {}))
 
     async def json_patch(self, path: str, operations: Any) -> JsonObject:

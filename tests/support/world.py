@@ -40,10 +40,12 @@ class World:
         self.observer = observer = JobEvaluator(self._options, self.moment, self)
         correction = CacheUpdates(
             on_pod=observer.worker_pods.on_pod_update,
+            on_pod_deleted=observer.worker_pods.on_pod_delete,
             on_lease=observer.worker_pods.on_lease_update,
             on_lease_deleted=observer.worker_pods.on_lease_delete,
             on_job=lambda obj: observer.on_update(obj, just_changed=False),
             on_job_deleted=observer.on_delete,
+            is_current=observer.is_current,
         )
         self._actor = JobReconciler(
             session,

@@ -97,7 +97,7 @@ class _Session:
         self.access = SimpleNamespace(namespace=job_states.NAMESPACE)
         self._answers = answers
 
-    async def merge_patch(self, path: str, body: Any) -> Any:
+    async def merge_patch(self, path: str, body: Any, **_: Any) -> Any:
         orjson.dumps(body)
         return self._answers[path]
 

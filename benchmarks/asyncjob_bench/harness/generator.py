@@ -13,7 +13,7 @@ from asyncjob_bench.errors import BenchError, WrongOutcomeError
 from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.programs import run_program
 from asyncjob_bench.harness.space import PodToken, Space
-from asyncjob_dev.binaries.cache import cache_dir
+from asyncjob_dev.cache_folder import cache_dir
 
 MODULE: Final = Path(__file__).parents[2] / "raw"
 SECONDS_PER_JOB: Final = 1.0

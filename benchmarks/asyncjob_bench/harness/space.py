@@ -16,6 +16,7 @@ import yaml
 
 from asyncjob.names import (
     COMPONENT_LABEL,
+    GATEWAY_COMPONENT,
     GROUP,
     JOBS,
     OPERATOR_COMPONENT,
@@ -28,7 +29,12 @@ from asyncjob_bench.harness.templates import SUBMITTER
 from asyncjob_bench.stats.exposition import Scrape
 from asyncjob_dev.api import Api, Object, write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.environment.components import OPERATOR_ACCOUNT, WORKER_ACCOUNT, script_path
+from asyncjob_dev.environment.components import (
+    GATEWAY_ACCOUNT,
+    OPERATOR_ACCOUNT,
+    WORKER_ACCOUNT,
+    script_path,
+)
 from asyncjob_dev.environment.readiness import await_enforcement
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.process import wait_until
@@ -38,7 +44,7 @@ RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def roles(namespace: str) -> list[Object]:
-    """Return the roles and bindings of submitter, workers and operator."""
+    """Return the roles and bindings of submitter, workers, operator and gateway."""
     rules = [
         {"apiGroups": [GROUP], "resources": [JOBS], "verbs": ["create", "get", "list", "watch"]},
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "list"]},
@@ -51,6 +57,7 @@ def roles(namespace: str) -> list[Object]:
         role,
         _binding(namespace, WORKER_ACCOUNT, {"kind": "ClusterRole", "name": WORKER_ACCOUNT}),
         _binding(namespace, OPERATOR_ACCOUNT, {"kind": "ClusterRole", "name": OPERATOR_ACCOUNT}),
+        _binding(namespace, GATEWAY_ACCOUNT, {"kind": "ClusterRole", "name": GATEWAY_ACCOUNT}),
         _binding(namespace, SUBMITTER, {"kind": "Role", "name": SUBMITTER}),
         {
             **_binding(namespace, OPERATOR_ACCOUNT, election),
@@ -134,13 +141,14 @@ class ManagedWorker:
 
 APP: Final = "asyncjob_bench.harness.handlers:app"
 OPERATOR: Final = "operator"
+GATEWAY: Final = "gateway"
 BY_KOPF: Final = ("--job-watch=kopf",)
 """Options of an operator that sees jobs by kopf."""
 
 PROFILED: Final = "asyncjob_bench.harness.profiled"
 TOKEN_SECONDS: Final = 7200
 GRACE_SECONDS: Final = 10.0
-ACCOUNTS: Final = (WORKER_ACCOUNT, OPERATOR_ACCOUNT, SUBMITTER)
+ACCOUNTS: Final = (WORKER_ACCOUNT, OPERATOR_ACCOUNT, GATEWAY_ACCOUNT, SUBMITTER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +219,23 @@ class Space:
             grace=GRACE_SECONDS,
         )
         return ManagedWorker(self._pods.start(spec), health, metrics)
+
+    def start_gateway(self, *options: str) -> ManagedWorker:
+        """Start a gateway for this namespace, open to this machine only."""
+        port, metrics = free_ports(2)
+        argv = [
+            *(script_path("asyncjob-gateway"), "run", f"--namespace={self.name}"),
+            *("--open", "--host=127.0.0.1", f"--port={port}"),
+            *("--metrics-host=127.0.0.1", f"--metrics-port={metrics}", *options),
+        ]
+        spec = WorkerSpec(
+            name=GATEWAY,
+            argv=self._profiled(GATEWAY, argv),
+            service_account=GATEWAY_ACCOUNT,
+            labels={COMPONENT_LABEL: GATEWAY_COMPONENT},
+            grace=GRACE_SECONDS,
+        )
+        return ManagedWorker(self._pods.start(spec), port, metrics)
 
     def pod_token(self, name: str) -> PodToken:
         """Make a pod without a process, and a token bound to it."""

@@ -31,6 +31,7 @@ class Scale:
     many_jobs: int
     operator_jobs: int
     orphans: int
+    large_jobs: int
     priced_jobs: int
     workers: int = 2
     slots: int = 32
@@ -53,6 +54,7 @@ FULL: Final = Scale(
     many_jobs=50_000,
     operator_jobs=1500,
     orphans=1000,
+    large_jobs=500,
     priced_jobs=1000,
 )
 """About a quarter of an hour on two quiet cores."""
@@ -73,6 +75,7 @@ SMALL: Final = Scale(
     many_jobs=1000,
     operator_jobs=200,
     orphans=60,
+    large_jobs=20,
     priced_jobs=100,
 )
 """A few minutes; shows that all works, and nothing of how fast."""

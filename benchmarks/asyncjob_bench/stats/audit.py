@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,6 +27,11 @@ class AuditedWrite:
     code: int
 
     @property
+    def is_stored(self) -> bool:
+        """Whether it took effect: a claim that another worker was quicker with did not."""
+        return self.code < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
     def concerns_jobs(self) -> bool:
         """Whether it is one on AsyncJobs."""
         return self.resource.split("/")[0] == f"{JOBS}.{GROUP}"
@@ -41,12 +47,20 @@ def count_writes(lines: Iterable[str]) -> Counter[AuditedWrite]:
     return counts
 
 
-def total(counts: Counter[AuditedWrite], *, user: str | None = None, jobs: bool = True) -> int:
+def total(
+    counts: Counter[AuditedWrite],
+    *,
+    user: str | None = None,
+    jobs: bool = True,
+    only_stored: bool = False,
+) -> int:
     """Return how many writes a user made (None: everybody), on AsyncJobs or on all else."""
     return sum(
         number
         for write, number in counts.items()
-        if write.concerns_jobs is jobs and user in {None, write.user}
+        if write.concerns_jobs is jobs
+        and user in {None, write.user}
+        and (write.is_stored or not only_stored)
     )
 
 

@@ -1,11 +1,19 @@
 """Finds the control plane's programs and those of monitoring, or makes them."""
 
-from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, SERVER_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolver import Binary, Resolver, default_resolver
 
-__all__ = ["MONITORING_TOOLS", "TOOLS", "Binary", "Resolver", "default_resolver", "resolve"]
+__all__ = [
+    "MONITORING_TOOLS",
+    "SERVER_TOOLS",
+    "TOOLS",
+    "Binary",
+    "Resolver",
+    "default_resolver",
+    "resolve",
+]
 
 
 def resolve(tool: str) -> Binary:
-    """Return one of `TOOLS` or `MONITORING`, ready to run, with this process's resolver."""
+    """Return a program that is pinned, ready to run, with this process's resolver."""
     return default_resolver().resolve(tool)

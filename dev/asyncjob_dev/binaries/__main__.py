@@ -1,13 +1,26 @@
-"""`python -m asyncjob_dev.binaries [TOOL…]`: make sure that programs are there, and say where."""
+"""`python -m asyncjob_dev.binaries [TOOL…]`: make sure that programs are there, and say where.
 
-import click
+It needs nothing but Python, so that it can run while the rest is installed.
+"""
 
-from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, TOOLS
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, SERVER_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolver import Binary, default_resolver
-from asyncjob_dev.errors import DevError
+from asyncjob_dev.errors import KEPT, DevError
+
+INTERRUPTED = 130
+GROUPS = {
+    "server": (SERVER_TOOLS, "those that an API server needs, and kubectl"),
+    "node": (NODE_TOOLS, "those that a node needs besides"),
+    "monitoring": (MONITORING_TOOLS, "prometheus and promtool"),
+}
 
 
-def table(found: list[Binary]) -> str:
+def table(found: Sequence[Binary]) -> str:
     """Return the programs in columns."""
     rows = [("TOOL", "VERSION", "FROM", "PATH")]
     rows += [(b.tool, b.version or "?", b.source, str(b.path)) for b in found]
@@ -18,18 +31,39 @@ def table(found: list[Binary]) -> str:
     )
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[TOOL]…")
-@click.option("--node", "of_node", is_flag=True, help="Those that a node needs besides.")
-@click.option("--monitoring", is_flag=True, help="prometheus and promtool instead.")
-def main(*, names: tuple[str, ...], of_node: bool, monitoring: bool) -> None:
-    """Find, download or build programs, the control plane's by default; print where they are."""
-    tools = names or (NODE_TOOLS if of_node else MONITORING_TOOLS if monitoring else TOOLS)
+def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Return `tools`, and whether to be `quiet`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m asyncjob_dev.binaries",
+        description="Find, download or build programs; print where they are.",
+    )
+    parser.add_argument("names", nargs="*", metavar="TOOL", help="by default the control plane's")
+    parser.add_argument("--quiet", action="store_true", help="print nothing if all goes well")
+    groups = parser.add_mutually_exclusive_group()
+    for name, (tools, text) in GROUPS.items():
+        groups.add_argument(f"--{name}", action="store_const", dest="tools", const=tools, help=text)
+    given = parser.parse_args(argv)
+    given.tools = given.names or given.tools or TOOLS
+    return given
+
+
+def main(argv: Sequence[str]) -> int:
+    """Return the exit code."""
+    given = read_arguments(argv)
     try:
-        click.echo(table(default_resolver().resolve_all(tools)))
+        found = default_resolver().resolve_all(given.tools)
     except DevError as error:
-        raise click.ClickException(str(error)) from error
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\ninterrupted. {KEPT}", file=sys.stderr)
+        return INTERRUPTED
+    if not given.quiet:
+        print(table(found))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    # Shells without job control have it ignored for every `command &`.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(main(sys.argv[1:]))

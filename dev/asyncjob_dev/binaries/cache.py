@@ -9,20 +9,14 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from asyncjob_dev.errors import CacheUnusableError, DiskFullError
 from asyncjob_dev.progress import Progress
-
-
-def cache_dir(environ: Mapping[str, str]) -> Path:
-    """Return the folder that the environment asks for; it may not exist yet."""
-    if own := environ.get("ASYNCJOB_CACHE"):
-        return Path(own).absolute()
-    base = environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache").absolute() / "asyncjob"
 
 
 def is_executable(path: Path) -> bool:
@@ -51,11 +45,33 @@ class BinaryCache:
         path = self.root / "locks" / f"{name}.lock"
         with self.translate_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("w")
+            # Not "w", which would empty what the holder has written there.
+            file = path.open("a+", encoding="utf-8")
         with file:
             with self.translate_errors():
                 _wait_for(file, name)
+                _sign(file)
             yield
+
+    @property
+    def go(self) -> Path:
+        """Where Go keeps what it has fetched and compiled."""
+        return self.root / "go"
+
+    @contextlib.contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """Give a folder for temporary files; call under the lock of that name.
+
+        What a killed process has left there goes first.
+        """
+        folder = self.go / "tmp" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        with self.translate_errors():
+            folder.mkdir(parents=True, exist_ok=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def draft(self, final: Path) -> Path:
         """Return where to make the program, on the same disk; call under the lock."""
@@ -84,9 +100,27 @@ class BinaryCache:
             raise CacheUnusableError(self.root, error) from error
 
 
+def holder_text(signature: str) -> str:
+    """Return who holds a lock, by what `_sign` wrote; it may not have come to that."""
+    pid, _, rest = signature.strip().partition("\t")
+    command, _, since = rest.partition("\t")
+    return f"process {pid} ({command}, since {since})" if since else "another process"
+
+
+def _sign(file: TextIO) -> None:
+    program = Path(sys.argv[0])
+    # `python -m package` has the path of a file that is called alike in all packages.
+    name = program.parent.name if program.stem == "__main__" else program.name
+    command = " ".join([name, *sys.argv[1:]]).replace("\t", " ").replace("\n", " ")
+    file.truncate(0)
+    file.write(f"{os.getpid()}\t{command}\t{time.strftime('%H:%M:%S')}\n")
+    file.flush()
+
+
 def _wait_for(file: TextIO, name: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        with Progress(f"waiting for another process that is getting {name}"):
+        file.seek(0)
+        with Progress(f"waiting for {holder_text(file.read())}, which is getting {name}"):
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -28,7 +28,10 @@ def platform_name(system: str = "", machine: str = "") -> str:
 
 
 TOOLS_DIR = Path(__file__).resolve().parents[2] / "tools"
-TOOLS = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
+SERVER_TOOLS = ("etcd", "kube-apiserver", "kubectl")
+"""What the development server needs."""
+TOOLS = (*SERVER_TOOLS, "kube-controller-manager")
+"""Tests need this one besides."""
 NODE_TOOLS = (
     "kube-scheduler",
     "kube-proxy",

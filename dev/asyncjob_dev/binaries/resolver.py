@@ -4,6 +4,7 @@ For kubectl and Prometheus the one on PATH; the cache; the official archive, or 
 Debian's package; a build.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -13,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncjob_dev.binaries.cache import BinaryCache, cache_dir, is_executable
+from asyncjob_dev.binaries.cache import BinaryCache, is_executable
 from asyncjob_dev.binaries.downloads import ArchiveDownload, DebianPackage, read_pinned_archive
-from asyncjob_dev.binaries.gobuild import build
+from asyncjob_dev.binaries.gobuild import Finished, Target, build_all
 from asyncjob_dev.binaries.pins import (
     MONITORING_TOOLS,
     TOOLS,
@@ -24,6 +25,7 @@ from asyncjob_dev.binaries.pins import (
     platform_name,
     read_pin,
 )
+from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
 from asyncjob_dev.progress import note
 
@@ -75,7 +77,7 @@ class Binary:
     source: str
 
 
-Builder = Callable[[Pin, Path, Mapping[str, str], list[str]], None]
+Builder = Callable[[Sequence[Target], Mapping[str, str], BinaryCache, Finished], None]
 
 
 class Resolver:
@@ -87,7 +89,7 @@ class Resolver:
         *,
         tools_dir: Path = TOOLS_DIR,
         archive: ArchiveDownload | None = None,
-        builder: Builder = build,
+        builder: Builder = build_all,
     ) -> None:
         self._environ = environ
         self._tools_dir = tools_dir
@@ -100,19 +102,26 @@ class Resolver:
 
     def resolve(self, tool: str) -> Binary:
         """Return the program, making it if need be; raises a `BinaryError` that says what helps."""
-        pin = read_pin(tool, self._tools_dir)
+        return self.resolve_all([tool])[0]
+
+    def resolve_all(self, tools: Sequence[str] = TOOLS) -> list[Binary]:
+        """Return all of these, those of the control plane by default.
+
+        What has to be built is built together, as that takes less time.
+        """
+        pins = [read_pin(tool, self._tools_dir) for tool in tools]
+        found = {pin.tool: it for pin in pins if (it := self._find(pin))}
+        found |= self._from_build([pin for pin in pins if pin.tool not in found])
+        return [found[tool] for tool in tools]
+
+    def _find(self, pin: Pin) -> Binary | None:
         return (
-            self._from_assets(tool)
+            self._from_assets(pin.tool)
             or self._from_path(pin)
             or self._from_cache(pin)
             or self._from_archive(pin)
             or self._from_package(pin)
-            or self._from_build(pin)
         )
-
-    def resolve_all(self, tools: Sequence[str] = TOOLS) -> list[Binary]:
-        """Return all of these, those of the control plane by default."""
-        return [self.resolve(tool) for tool in tools]
 
     def _from_assets(self, tool: str) -> Binary | None:
         named = self._environ.get("KUBEBUILDER_ASSETS")
@@ -166,15 +175,33 @@ class Resolver:
                 return None
         return Binary(pin.tool, path, version, "Debian's package")
 
-    def _from_build(self, pin: Pin) -> Binary:
-        final = self._built_path(pin)
-        with self._cache.lock(pin.tool):
-            if not self._cache.has(final):
-                draft = self._cache.draft(final)
-                self._builder(pin, draft, self._environ, self._tried(pin.tool))
-                self._cache.install(draft, final)
-                return Binary(pin.tool, final, pin.version, "built")
-        return Binary(pin.tool, final, pin.version, "cache (built)")
+    def _from_build(self, pins: Sequence[Pin]) -> dict[str, Binary]:
+        with contextlib.ExitStack() as locks:
+            # In one order, so that no two processes wait for each other.
+            for tool in sorted({pin.tool for pin in pins}):
+                locks.enter_context(self._cache.lock(tool))
+            final = {pin.tool: self._built_path(pin) for pin in pins}
+            targets = [
+                Target(pin, self._cache.draft(final[pin.tool]), self._tried(pin.tool))
+                for pin in pins
+                if not self._cache.has(final[pin.tool])
+            ]
+
+            def install(target: Target) -> None:
+                self._cache.install(target.output, final[target.pin.tool])
+
+            if targets:
+                self._builder(targets, self._environ, self._cache, install)
+        built = {target.pin.tool for target in targets}
+        return {
+            pin.tool: Binary(
+                pin.tool,
+                final[pin.tool],
+                pin.version,
+                "built" if pin.tool in built else "cache (built)",
+            )
+            for pin in pins
+        }
 
     def _built_path(self, pin: Pin) -> Path:
         return self._cache.path(pin.tool, pin.version, self._target, pin.digest)

@@ -32,13 +32,18 @@ ENFORCED_WITHIN_SECONDS = 30.0
 FOREIGN_HOLDER = LeaseHolder("nobody", "00000000-0000-0000-0000-000000000000", "nobody")
 
 
-def await_enforcement(api: Api, account: str, namespace: str = "default") -> None:
-    """Have a claim in a foreign pod's name refused; `account` is the workers' service account."""
+def await_enforcement(
+    api: Api, account: str, namespace: str = "default", *, enforced: bool = True
+) -> None:
+    """Have a claim in a foreign pod's name refused; `account` is the workers' service account.
+
+    Without `enforced`, have it pass: the policies are gone.
+    """
     job = api.create(collection_path(namespace, JOBS), _probe())
     try:
         intruder = _foreign_client(api, account, namespace)
         wait_until(
-            lambda: _is_refused(intruder, namespace, job),
+            lambda: _is_refused(intruder, namespace, job) is enforced,
             "the policy that only a lease's holder writes",
             within=ENFORCED_WITHIN_SECONDS,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from asyncjob_dev.binaries.cache import cache_dir
+from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import NodeNameError, NoFreeBlockError
 from asyncjob_dev.files import write_private
 

@@ -6,20 +6,32 @@ from pathlib import Path
 import click
 
 from asyncjob import models
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.metrics import Component
-from asyncjob_dev.reference import cli, installation, resources, rest
+from asyncjob_dev.reference import cli, installation, limits, resources, rest
 from asyncjob_dev.reference.blocks import Blocks, fill, names
+from asyncjob_dev.reference.diagram import lifecycle_picture
+from asyncjob_dev.reference.explanations import errors_folder, ways_out, ways_out_of_schedules
 from asyncjob_dev.reference.resources import fields
 
 BLOCKS: Blocks = {
     "chart.values": installation.chart_values,
-    "lifecycle.diagram": resources.diagram,
     "lifecycle.phases": resources.phases,
     "lifecycle.transitions": resources.transitions,
     "lifecycle.reasons": resources.reasons,
+    "reasons.pending": lambda: ways_out(Phase.PENDING),
+    "reasons.scheduled": lambda: ways_out(Phase.SCHEDULED),
+    "reasons.queued": lambda: ways_out(Phase.QUEUED),
+    "reasons.retrying": lambda: ways_out(Phase.RETRYING),
+    "reasons.dead-letter": lambda: ways_out(Phase.DEAD_LETTER),
+    "reasons.cancelled": lambda: ways_out(Phase.CANCELLED),
+    "reasons.schedules": ways_out_of_schedules,
+    "audit.rules": cli.audit_rules,
     "cli.commands": cli.commands,
     "cli.shared": cli.shared,
     "cli.exit-codes": cli.exit_codes,
+    "worker.exit-codes": lambda: cli.exit_codes("worker-"),
+    "operator.exit-codes": lambda: cli.exit_codes("operator-"),
     "worker.options": cli.worker_options,
     "metrics.leader": lambda: installation.metrics_table(Component.LEADER),
     "metrics.operator": lambda: installation.metrics_table(Component.OPERATOR),
@@ -29,6 +41,10 @@ BLOCKS: Blocks = {
     "rest.filters": rest.filters,
     "rest.problems": rest.problems,
     "rest.rights": rest.gateway_rights,
+    "limits.jobs": limits.jobs,
+    "limits.queues": limits.queues_and_schedules,
+    "limits.gateway": limits.gateway,
+    "limits.metrics": limits.metrics,
     "gateway.options": rest.gateway_options,
     "security.rights": installation.role_rights,
     "schedules.clock-changes": resources.clock_changes,
@@ -46,11 +62,30 @@ BLOCKS: Blocks = {
 @click.option("--docs", type=click.Path(path_type=Path), default=Path("docs"), show_default=True)
 @click.option("--check", is_flag=True, help="Change nothing; fail if something would change.")
 def main(*, docs: Path, check: bool) -> None:
-    """Make the generated blocks of all pages anew."""
-    stale = [page for page in sorted(docs.rglob("*.md")) if _refresh(page, check=check)]
+    """Make the generated pages and blocks of all pages anew."""
+    stale = [*_refresh_errors(docs / "reference/errors", check=check)]
+    stale += _refresh_picture(docs / "explanation/lifecycle.svg", check=check)
+    stale += [page for page in sorted(docs.rglob("*.md")) if _refresh(page, check=check)]
     for page in stale:
         click.echo(f"{page}: {'is stale' if check else 'written'}")
     sys.exit(1 if check and stale else 0)
+
+
+def _refresh_errors(at: Path, *, check: bool) -> list[Path]:
+    folder = errors_folder()
+    stale = [at / name for name in folder.outdated(at)]
+    if stale and not check:
+        folder.write(at)
+    return stale
+
+
+def _refresh_picture(file: Path, *, check: bool) -> list[Path]:
+    new = lifecycle_picture()
+    if file.is_file() and file.read_text(encoding="utf-8") == new:
+        return []
+    if not check:
+        file.write_text(new, encoding="utf-8")
+    return [file]
 
 
 def _refresh(page: Path, *, check: bool) -> bool:

@@ -5,13 +5,16 @@ Every command of the CLI with its options, and the worker's options.
 
 from collections.abc import Iterator
 from inspect import cleandoc
+from pathlib import Path
 from textwrap import dedent
 
 import click
 
+from asyncjob.audit.catalog import AUDIT_RULES, Evidence
 from asyncjob.cli.entry import COMMANDS, root
-from asyncjob.cli.exit_codes import EXIT_CODE_DOCS
+from asyncjob.explanations.texts import Kind, by_code
 from asyncjob_dev.reference.blocks import table
+from asyncjob_dev.reference.explanations import in_page
 from asyncjob_worker.cli import run
 from asyncjob_worker.options import documented_options
 
@@ -42,10 +45,25 @@ def shared() -> str:
     return _options(options, click.Context(command))
 
 
-def exit_codes() -> str:
-    """Return the table of exit codes."""
-    rows = [(f"`{code.value}`", text) for code, text in EXIT_CODE_DOCS.items()]
-    return table(("Code", "Meaning"), rows)
+def audit_rules() -> str:
+    """Return a section for each rule of the audit; violations name its heading."""
+    parts = []
+    for rule in AUDIT_RULES:
+        given = rule.evidence
+        more = "" if given is Evidence.HISTORY else f" Takes the {given.value}."
+        parts.append(f"### {rule.id}\n\n{rule.description}{more}")
+    return "\n\n".join(parts)
+
+
+def exit_codes(program: str = "") -> str:
+    """Return the table of a program's exit codes; those of the command line have no prefix."""
+    folder = Path("docs/reference")
+    rows = [
+        (one.code.rpartition("-")[2], in_page(one.means, folder))
+        for one in by_code(Kind.EXIT_CODE).values()
+        if one.code.startswith(f"{program}exit-")
+    ]
+    return table(("Code", "Meaning"), [(f"`{code}`", text) for code, text in rows])
 
 
 def _named(names: list[str], context: click.Context) -> Iterator[str]:
@@ -61,7 +79,8 @@ def _named(names: list[str], context: click.Context) -> Iterator[str]:
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"### {context.command_path}"
-    yield f"```\n{' '.join([context.command_path, *command.collect_usage_pieces(context)])}\n```"
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    yield f"```text\n{usage}\n```"
     yield from _paragraphs(command.help or "")
     options = [one for one in command.params if isinstance(one, click.Option)]
     own: list[click.Parameter] = [one for one in options if one.name not in SHARED]
@@ -73,7 +92,12 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Return the help as Markdown; what click must not wrap becomes a block of code."""
     for paragraph in cleandoc(text).split("\n\n"):
         kept = paragraph.removeprefix(UNWRAPPED)
-        yield f"```\n{dedent(kept).strip()}\n```" if kept != paragraph else paragraph
+        yield _block(dedent(kept).strip()) if kept != paragraph else paragraph
+
+
+def _block(text: str) -> str:
+    is_typed = all(line.startswith("asyncjob ") for line in text.splitlines())
+    return f"```{'console' if is_typed else 'text'}\n{text}\n```"
 
 
 def _options(parameters: list[click.Parameter], context: click.Context) -> str:

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import takewhile
+from pathlib import Path
 from typing import Final
 
 from pydantic import BaseModel
 
+from asyncjob.explanations.texts import Kind, by_code
 from asyncjob.json_types import JsonObject, as_object, child, items, text, texts
-from asyncjob.lifecycle.phases import PHASE_DOCS, REASON_DOCS, Phase, Reason
-from asyncjob.lifecycle.schedules import CRON_REASON_DOCS
+from asyncjob.lifecycle.phases import PHASE_DOCS, Reason
 from asyncjob.lifecycle.transitions import TRANSITIONS, Transition
 from asyncjob.schema.structural import structural
 from asyncjob_dev.reference.blocks import table
+from asyncjob_dev.reference.explanations import in_page, link_to
 from asyncjob_operator.core.schedules.calendar import load_zone, parse_schedule
 
 FieldRow = tuple[str, str, str, str]
@@ -58,17 +60,6 @@ def _field_type(field: JsonObject) -> str:
     return text(field, "format", kind)
 
 
-def diagram() -> str:
-    """Return the state diagram in Mermaid's language, one arrow per transition."""
-    arrows = [
-        f"    {transition.source.value} --> {transition.target.value} : {_actors(transition)}"
-        for transition in TRANSITIONS
-    ]
-    lines = ["stateDiagram-v2", "    [*] --> Queued : API server", *arrows]
-    ends = [f"    {phase.value} --> [*]" for phase in (Phase.SUCCEEDED, Phase.CANCELLED)]
-    return "\n".join(["```mermaid", *lines, *ends, "```"])
-
-
 def phases() -> str:
     """Return the table of phases."""
     return table(
@@ -98,7 +89,10 @@ def reasons() -> str:
     """Return the table of reasons, each with the transitions that carry it."""
     return table(
         ("Reason", "Meaning", "On the way to"),
-        [(f"`{reason.value}`", text, _targets(reason)) for reason, text in REASON_DOCS.items()],
+        [
+            (link_to(one, Path("docs/explanation")), one.means, _targets(Reason(one.code)))
+            for one in by_code(Kind.JOB_REASON).values()
+        ],
     )
 
 
@@ -158,7 +152,10 @@ MORNING: Final = "05:00"
 
 def schedule_reasons() -> str:
     """Return the table of what the status of a schedule may say."""
-    rows = [(f"`{reason.value}`", text) for reason, text in CRON_REASON_DOCS.items()]
+    rows = [
+        (link_to(one, Path("docs/reference")), in_page(one.means, Path("docs/reference")))
+        for one in by_code(Kind.CRON_REASON).values()
+    ]
     return table(("Reason", "Meaning"), rows)
 
 

@@ -61,7 +61,10 @@ def filters() -> str:
 
 def problems() -> str:
     """Return the table of kinds of problems."""
-    rows = [(f"`{kind.type}`", str(kind.status), kind.meaning) for kind in PROBLEM_TYPES]
+    rows = [
+        (f"[`{one.type}`](errors/problems.md#{one.slug})", str(one.status), one.meaning)
+        for one in PROBLEM_TYPES
+    ]
     return table(("`type`", "Status", "Meaning"), rows)
 
 

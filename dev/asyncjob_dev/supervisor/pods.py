@@ -102,7 +102,7 @@ class DevPods:
         kubeconfig = folder / "kubeconfig"
         write_kubeconfig(
             kubeconfig,
-            url=self._api.url,
+            url=spec.server or self._api.url,
             ca_file=self._api.ca_file,
             user={"tokenFile": str(folder / "token")},
             namespace=self.namespace,

@@ -27,7 +27,8 @@ FINAL_REPORT_SECONDS = 5.0
 class WorkerSpec:
     """A worker to run; times are in seconds.
 
-    `env` comes on top of ours. `restart` starts an ended process again in the same Pod, after
+    `env` comes on top of ours. `server` is where the process finds the API server, if not where we
+    do. `restart` starts an ended process again in the same Pod, after
     `restart_delay`; otherwise the Pod becomes Succeeded or Failed. `token_seconds` is at least
     600, which the API server demands.
     """
@@ -38,6 +39,7 @@ class WorkerSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    server: str = ""
     restart: bool = False
     restart_delay: float = 1.0
     grace: float = 30.0

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import click
 import uvloop
 
-from asyncjob.errors import AsyncJobError
+from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.logs import configure_logging
 from asyncjob.tracing.provider import set_up_tracing
 from asyncjob_gateway.server import run_gateway
@@ -297,7 +297,7 @@ def run(*, log_format: Any, log_level: str, **given: Any) -> None:
         with _tracing():
             uvloop.run(run_gateway(settings))
     except AsyncJobError as error:
-        raise click.ClickException(" ".join(str(error).split())) from error
+        raise click.ClickException(message_of(error)) from error
 
 
 @contextmanager

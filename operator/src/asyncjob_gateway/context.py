@@ -107,7 +107,7 @@ def address_of(request: Request) -> str:
 async def request_context(
     request: Request, namespace: str | None, *rights: Right
 ) -> RequestContext:
-    """Return the visit; raises RefusedError unless the caller has the rights there."""
+    """Return a request's context; raises RefusedError unless the caller has the rights there."""
     context = app_context(request)
     trace = trace_context(request.scope)
     made = RequestContext(context, request.state.caller, context.cache(namespace), trace)

@@ -10,6 +10,8 @@ from asyncjob_gateway.problem_types import ProblemType
 class UnsafeSettingsError(ConfigError):
     """These settings would open the gateway to whoever can reach it."""
 
+    code = "unsafe-settings"
+
 
 class RefusedError(AsyncJobError):
     """The request is not done, for a reason that its sender is told.
@@ -30,6 +32,7 @@ class RefusedError(AsyncJobError):
     ) -> None:
         super().__init__(detail or kind.meaning)
         self.kind = kind
+        self.code = kind.slug
         self.detail = detail or kind.meaning
         self.job_id = job_id
         self.errors = tuple(errors)

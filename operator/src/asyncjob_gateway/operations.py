@@ -71,11 +71,11 @@ Submit = Callable[[Submission], Awaitable[Submitted]]
 
 async def submit_all(jobs: Sequence[Any], submit: Submit) -> BatchReport:
     """Return what became of each, in their order."""
-    room = asyncio.Semaphore(BATCH_CONCURRENCY)
+    slots = asyncio.Semaphore(BATCH_CONCURRENCY)
     turns: Mapping[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def one(job: Any, prefix: str) -> BatchItem:
-        async with room:
+        async with slots:
             try:
                 submission = read_submission(job, prefix=prefix)
                 async with AsyncExitStack() as stack:

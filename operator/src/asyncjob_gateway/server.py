@@ -6,6 +6,7 @@ then the requests under way.
 """
 
 import asyncio
+import gc
 import resource
 import signal
 import time
@@ -153,6 +154,10 @@ async def run_gateway(settings: GatewaySettings) -> None:
         views = {name: NamespaceCache(name) for name in names}
         context = make_context(settings, session, views, metrics)
         with _metrics_server(settings, context.metrics):
+            # What the imports made stays: without this each full collection would hold the event
+            # loop for the time that it takes to go over all of it.
+            gc.collect()
+            gc.freeze()
             await _serve_with_caches(context, connections)
     log.info("stopped")
 
@@ -183,11 +188,11 @@ def make_context(
 
 def _make_connections(settings: GatewaySettings, outgoing: int) -> ConnectionTable:
     """Return the register of callers' connections, as many as there are file descriptors for."""
-    room = reserve_descriptors(settings.max_connections, outgoing)
-    if room < settings.max_connections:
-        log.warning("file descriptors allow fewer connections", connections=room)
+    most = reserve_descriptors(settings.max_connections, outgoing)
+    if most < settings.max_connections:
+        log.warning("file descriptors allow fewer connections", connections=most)
     patience = ConnectionLimits(
-        room, head_timeout=settings.header_timeout, write_timeout=WRITE_TIMEOUT_SECONDS
+        most, head_timeout=settings.header_timeout, write_timeout=WRITE_TIMEOUT_SECONDS
     )
     return ConnectionTable(patience, time.monotonic)
 

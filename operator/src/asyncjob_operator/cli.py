@@ -1,12 +1,13 @@
 """`asyncjob-operator`: the command line. Each option has an environment variable of its own."""
 
 import sys
+from enum import IntEnum
 from typing import Any
 
 import click
 import uvloop
 
-from asyncjob.errors import AsyncJobError
+from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.logs import LogFormat
 from asyncjob_operator.kopf_handlers import run_operator
 from asyncjob_operator.options import (
@@ -18,6 +19,15 @@ from asyncjob_operator.options import (
 )
 from asyncjob_operator.process import check as look_for_problems
 from asyncjob_operator.telemetry.logs import configure_operator_logs
+
+
+class OperatorExitCode(IntEnum):
+    """How the operator ends; `asyncjob explain` says more of each."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    """Given by click."""
 
 
 @click.group()
@@ -34,7 +44,7 @@ def run(*, log_format: LogFormat, log_level: str, **given: Any) -> None:
     try:
         uvloop.run(run_operator(settings_from(given)))
     except AsyncJobError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(message_of(error)) from error
 
 
 @main.command()
@@ -44,12 +54,12 @@ def check(**given: Any) -> None:
     try:
         findings = uvloop.run(look_for_problems(settings_from(given)))
     except AsyncJobError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(message_of(error)) from error
     for line in findings.warnings:
         click.echo(f"warning: {line}", err=True)
     errors = [*findings.errors, *findings.missing_policies]
     for line in errors:
         click.echo(f"error: {line}", err=True)
     if errors:
-        sys.exit(1)
+        sys.exit(OperatorExitCode.FAILED)
     click.echo("the operator can work")

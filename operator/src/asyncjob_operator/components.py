@@ -205,7 +205,8 @@ def _cache_updates(evaluator: JobEvaluator) -> CacheUpdates:
         evaluator.worker_registry.on_lease_update(obj)
 
     return CacheUpdates(
-        on_pod=evaluator.worker_pods.on_pod_update,
+        on_pod=evaluator.worker_pods.on_pod_read,
+        on_pod_deleted=evaluator.worker_pods.on_pod_delete,
         on_lease=on_lease,
         on_lease_deleted=evaluator.worker_pods.on_lease_delete,
         on_job=on_job,

@@ -14,6 +14,7 @@ from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.kube.informer import list_into
+from asyncjob.kube.pacing import with_jitter
 from asyncjob.names import QUEUES, collection_path
 from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
 from asyncjob_operator.cache.queues import QueueCache
@@ -85,7 +86,7 @@ class KopfCollection:
                     error=str(error),
                 )
                 with health.idle():
-                    await asyncio.sleep(MAX_WATCH_PAUSE)
+                    await asyncio.sleep(with_jitter(MAX_WATCH_PAUSE))
             else:
                 health.tick()
                 with health.idle():

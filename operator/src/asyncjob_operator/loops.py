@@ -9,7 +9,7 @@ import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
-from asyncjob.kube.pacing import TimeSlice
+from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF, TimeSlice
 from asyncjob_operator.controllers.events import UnservedQueueEvents
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_informer import ResyncResult, resync_jobs
@@ -26,8 +26,8 @@ from asyncjob_operator.telemetry.metrics import OperatorMetrics
 log = structlog.get_logger()
 
 MAX_SLEEP: Final = 5.0
-MAX_WATCH_PAUSE: Final = 10.0
-"""Seconds between two tries to watch, each of which begins with a resync."""
+MAX_WATCH_PAUSE: Final = MAX_OUTAGE_BACKOFF
+"""Most seconds between two tries to watch, each of which begins with a resync."""
 
 UNSERVED_QUEUE_INTERVAL: Final = 30.0
 REQUEUE_BATCH: Final = 200

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF, OUTAGE_BACKOFF_INITIAL
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 
@@ -30,8 +31,8 @@ class Settings:
     identity: str = ""
     options: DecisionOptions = field(default_factory=DecisionOptions)
     resync_interval: float = 300.0
-    backoff_initial: float = 1.0
-    backoff_max: float = 60.0
+    backoff_initial: float = OUTAGE_BACKOFF_INITIAL
+    backoff_max: float = MAX_OUTAGE_BACKOFF
     worker_timeout: float = 120.0
     retention: bool = True
     retention_options: RetentionOptions = field(default_factory=RetentionOptions)

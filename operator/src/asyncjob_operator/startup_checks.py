@@ -7,6 +7,7 @@ from typing import Final
 import structlog
 
 from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF, with_jitter
 from asyncjob_operator.core.permissions import (
     CORE,
     RECOVERY,
@@ -47,20 +48,23 @@ def required_permissions(
 async def wait_for_prerequisites(session: KubeSession, settings: Settings) -> Findings:
     """Return the findings of the first check without errors; warn of all that is found."""
     said: tuple[list[str], list[str]] = ([], [])
-    tries = 0
+    said_at, tries = monotonic(), 0
     while True:
         findings = await preflight(
             session, required_permissions(settings, session.access.namespace)
         )
-        say = (sorted(findings.errors), sorted(findings.missing_policies + findings.warnings))
+        say = _comparable(findings)
         pause = (
             FIRST_RECHECK_SECONDS[tries] if tries < len(FIRST_RECHECK_SECONDS) else RECHECK_SECONDS
         )
-        if say != said or pause == RECHECK_SECONDS:
+        if say != said or monotonic() >= said_at + RECHECK_SECONDS:
             _log_findings(findings)
+            said_at = monotonic()
         if not findings.errors:
             return findings
         said, tries = say, tries + 1
+        if findings.unreachable:
+            pause = with_jitter(min(pause, MAX_OUTAGE_BACKOFF))
         await asyncio.sleep(pause)
 
 
@@ -77,6 +81,13 @@ async def wait_for_job_api(session: KubeSession) -> None:
         await asyncio.sleep(pause)
     if waited:
         log.info("AsyncJobs are served again")
+
+
+def _comparable(findings: Findings) -> tuple[list[str], list[str]]:
+    """Return what is said, in one order; which request failed first in an outage is chance."""
+    if findings.unreachable:
+        return ["unreachable"], []
+    return sorted(findings.errors), sorted(findings.missing_policies + findings.warnings)
 
 
 def _log_findings(findings: Findings) -> None:

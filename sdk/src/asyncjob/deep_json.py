@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, islice
 from typing import Final
 
-import orjson
-
 from asyncjob.errors import InvalidError
+from asyncjob.extras import needs
 from asyncjob.json_types import Json, JsonObject
+
+with needs("kubernetes"):
+    import orjson
 
 MAX_PARSED_LEVELS: Final = 1000
 """Levels that are kept of what the parser refuses, which goes to 1,024.

@@ -17,11 +17,11 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any, Final
 
-import orjson
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
 
 from asyncjob.errors import AsyncJobError
+from asyncjob.json_text import dumps, loads, sorted_dumps
 from asyncjob.json_types import Json
 
 
@@ -73,13 +73,19 @@ A key may be as long as a body: words for each of its many values would take min
 class FreeJsonError(AsyncJobError):
     """The value cannot be stored as JSON."""
 
+    code = "malformed"
+
 
 class TooManyBytesError(FreeJsonError):
     """The value is larger than it may be."""
 
+    code = "too-large"
+
 
 class TooManyValuesError(FreeJsonError):
     """The text holds more values than it may."""
+
+    code = "too-large"
 
 
 def normalize(value: object, *, what: str, max_bytes: int = MAX_STORED_BYTES) -> Json:
@@ -90,7 +96,7 @@ def normalize(value: object, *, what: str, max_bytes: int = MAX_STORED_BYTES) ->
     larger than `max_bytes`.
     """
     data = encode(value, what=what, max_bytes=max_bytes)
-    return orjson.loads(data)  # type: ignore[no-any-return]  # parsed from our own encoding
+    return loads(data)
 
 
 def encode(value: object, *, what: str, max_bytes: int = MAX_STORED_BYTES) -> bytes:
@@ -164,7 +170,7 @@ def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:
 
 def size_of(value: Json) -> int:
     """Return how many bytes a normalized value takes."""
-    return len(orjson.dumps(value))
+    return len(dumps(value))
 
 
 def replace_unencodable(text: str) -> str:
@@ -261,7 +267,7 @@ def _compare_numbers(value: object, plain: object, path: _Path) -> None:
 
 def _encode(plain: object, what: str) -> bytes:
     try:
-        return orjson.dumps(plain)
+        return dumps(plain)
     except TypeError as error:
         raise FreeJsonError(f"{what} is not JSON: {error}") from error
 
@@ -345,7 +351,7 @@ _CANONICAL_TYPES: Final = frozenset({dict, list, str, int, bool, type(None)})
 def canonical_json(value: Json) -> bytes:
     """Return the value's one text; it has to be storable as `asyncjob.free_json` checks it."""
     same = value if _is_canonical(value) else _canonical_value(value)
-    return orjson.dumps(same, option=orjson.OPT_SORT_KEYS)
+    return sorted_dumps(same)
 
 
 def digest(value: Json, length: int = SHORT_DIGEST_LENGTH) -> str:

@@ -5,7 +5,10 @@ import sys
 from collections.abc import Mapping
 from typing import Final, Literal
 
-import structlog
+from asyncjob.extras import needs
+
+with needs("kubernetes"):
+    import structlog
 
 LogFormat = Literal["text", "json"]
 NO_LEVELS: Final[Mapping[str, int]] = {}

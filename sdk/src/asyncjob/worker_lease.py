@@ -6,8 +6,7 @@ account, which may write anything: what cannot be read counts as absent.
 
 from dataclasses import dataclass
 
-import orjson
-
+from asyncjob.json_text import loads
 from asyncjob.json_types import (
     JsonObject,
     as_object,
@@ -93,6 +92,6 @@ def pod_of_lease(lease: str) -> str:
 def _read_registration(meta: JsonObject) -> JsonObject:
     said = text(child(meta, "annotations"), WORKER_ANNOTATION)
     try:
-        return as_object(orjson.loads(said))
-    except orjson.JSONDecodeError:
+        return as_object(loads(said))
+    except ValueError:
         return {}

@@ -9,13 +9,13 @@ from contract.clients.faces import FACES
 from contract.clients.town import Place, Town, town
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def place_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with town(tmp_path_factory.mktemp("town")) as running:
         yield running
 
 
-@pytest.fixture(scope="session", params=FACES)
+@pytest.fixture(scope="package", params=FACES)
 def jobs(request: pytest.FixtureRequest, place_of_all: Town) -> Iterator[Jobs]:
     with FACES[request.param](place_of_all) as client:
         yield client

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob_bench.parts import ceiling, conflicts, end_to_end, operator_load, orphans
+from asyncjob_bench.parts import (
+    ceiling,
+    conflicts,
+    end_to_end,
+    large_jobs,
+    operator_load,
+    orphans,
+)
 from asyncjob_bench.parts import end_to_end as end_to_end_module
 from asyncjob_bench.parts.part import SMALL, Part
 from asyncjob_bench.parts.runner import Runner
@@ -18,6 +25,7 @@ TINY = replace(
     warm_up=10,
     pickups=5,
     orphans=20,
+    large_jobs=5,
     idle_claims=5,
     backlog_claims=30,
     many_workers=3,
@@ -32,6 +40,7 @@ PARTS = (
     Part("end-to-end-kopf", end_to_end.measure_throughput_by_kopf, compared=True),
     Part("pickup", end_to_end_module.measure_pickup, compared=True),
     Part("orphans", orphans.measure),
+    Part("large-jobs", large_jobs.measure),
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
@@ -47,6 +56,8 @@ def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart(
     assert 0 < found["write_round_trip_ms"] < 15_000
     assert found["raw_bare_ratio"] == pytest.approx(raw_rate / found["bare_ceiling_jobs_s"])
     assert 0 < found["orphans_released_s"] < found["orphans_requeued_s"] < 60
+    assert 0 < found["start_rss_operator_mib"] < 300
+    assert 0 < found["start_rss_gateway_mib"] < 300
     assert 0 <= found["conflict_ratio"] < 1
     assert 0 < found["operator_ms_per_event"] < 1000
     assert 0 < found["kopf_operator_ms_per_event"] < 1000

@@ -28,14 +28,14 @@ def say(capfd: pytest.CaptureFixture[str]) -> Say:
     return command
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane() -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
         install(plane)
         yield plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OperatorProcess]:
@@ -44,7 +44,7 @@ def operator(
         yield running.until_ready().until_leading()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def field(
     control_plane: ControlPlane,
     operator: OperatorProcess,
@@ -61,7 +61,7 @@ def field(
         yield prepared
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubeconfig(field: Field, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a kubeconfig of who may do everything, in that namespace."""
     plane = field.plane

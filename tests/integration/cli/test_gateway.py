@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob.cli.entry import run
+from asyncjob_dev.ports import free_port
 from support.gateway import GatewayProcess
-from support.operator import free_port
 from support.workers import Field
 
 pytestmark = pytest.mark.integration

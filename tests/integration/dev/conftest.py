@@ -12,7 +12,7 @@ from asyncjob_dev.supervisor import DevPods
 numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane() -> Iterator[ControlPlane]:
     with ControlPlane() as running:
         yield running

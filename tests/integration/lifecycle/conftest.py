@@ -1,9 +1,27 @@
-"""The scene of a forbidden write: a namespace with two workers and the operator."""
+"""Both API servers, the real one and the one in memory, and the scene of a forbidden write.
+
+Every test here is a clause of the contract between the two: what one refuses or accepts the other
+does as well, in the same words.
+"""
+
+import time
 
 import pytest
 
+from asyncjob_dev.controlplane import ControlPlane
+from support.api import Client
 from support.forbidden import Scene
 from support.identities import Space
+from support.memory import memory_admin, memory_server
+
+
+@pytest.fixture(scope="package", params=["memory", "real"])
+def admin(request: pytest.FixtureRequest) -> Client:
+    """Act as who may do everything, on either API server."""
+    if request.param == "memory":
+        return memory_admin(memory_server(time.time))
+    plane: ControlPlane = request.getfixturevalue("control_plane")
+    return Client(plane.url, plane.ca_file, plane.admin_token)
 
 
 @pytest.fixture

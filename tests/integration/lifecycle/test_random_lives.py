@@ -103,5 +103,5 @@ def test_a_rule_taken_out_is_found_out(lenient: Space) -> None:
     RandomLives.world = world(lenient)
     plan = settings(PLAN, max_examples=4 * LIVES)
 
-    with pytest.raises(AssertionError, match="checkpoint changed while not running"):
+    with pytest.raises(AssertionError, match="checkpoint changed while the job was"):
         run_state_machine_as_test(RandomLives, settings=plan)

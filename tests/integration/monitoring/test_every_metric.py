@@ -9,11 +9,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from asyncjob.metrics import TABLE
 from asyncjob.names import CRON_JOBS, WORKER_LEASE_PREFIX, collection_path
+from asyncjob_dev.ports import free_port
 from asyncjob_operator.kube.paths import leases_path
 from support.builders import cron_job
 from support.gateway import GatewayProcess
 from support.jobs import now, until
-from support.operator import OperatorProcess, free_port
+from support.operator import OperatorProcess
 from support.replicas import Replicas
 from support.workers import Field
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob_dev.ports import free_port
 from support.gateway import GatewayProcess
 from support.jobs import until
-from support.operator import free_port
 from support.prometheus import Prometheus
 from support.promql import dashboard_queries
 from support.replicas import Replicas

@@ -12,7 +12,7 @@ from support.jobs import Jobs
 from support.operator import QUICK, OperatorProcess, operator_kubeconfig
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane() -> Iterator[ControlPlane]:
     """Run a control plane apart from the other tests': here an operator is at work on all of it."""
     with ControlPlane() as plane:
@@ -20,7 +20,7 @@ def control_plane() -> Iterator[ControlPlane]:
         yield plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(
     control_plane: ControlPlane,
     tmp_path_factory: pytest.TempPathFactory,
@@ -45,7 +45,7 @@ def worker(jobs: Jobs) -> FakeWorker:
     return FakeWorker(jobs)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fragile_plane() -> Iterator[ControlPlane]:
     """Run a control plane without an operator."""
     with ControlPlane() as running:
@@ -53,7 +53,7 @@ def fragile_plane() -> Iterator[ControlPlane]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator_access(fragile_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give operators on that control plane their roles."""
     return operator_kubeconfig(fragile_plane, tmp_path_factory.mktemp("access") / "kubeconfig")

@@ -9,9 +9,10 @@ from urllib.request import urlopen
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.ports import free_port
 from support.crons import Crons
 from support.jobs import Jobs, now, until
-from support.operator import QUICK, OperatorProcess, free_port
+from support.operator import QUICK, OperatorProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

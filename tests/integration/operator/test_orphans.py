@@ -73,6 +73,7 @@ def any_running(jobs: Jobs) -> bool:
     return bool(jobs.api.get(collection_path(jobs.namespace, JOBS), **query)["items"])
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(180)
 def test_a_thousand_jobs_of_a_container_that_ended_are_all_requeued_within_15_seconds(
     control_plane: ControlPlane, jobs: Jobs, tmp_path: Path

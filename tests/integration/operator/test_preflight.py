@@ -43,11 +43,11 @@ def test_without_the_crds_it_says_what_to_do_waits_and_then_works(
     assert "kubectl apply -f crds/" in checked.stderr
     assert "the policy ownership.asyncjob.dev is not in force" in checked.stderr
     with OperatorProcess(bare_plane.kubeconfig, tmp_path / "impatient") as operator:
-        until(lambda: "cannot work yet" in operator.logs(), 10)
+        until(lambda: "cannot work yet" in operator.logs(), 30)
         assert operator.health("/healthz") == "ok"
         assert operator.stop() == 0
     with OperatorProcess(bare_plane.kubeconfig, tmp_path / "log") as operator:
-        until(lambda: "cannot work yet" in operator.logs(), 10)
+        until(lambda: "cannot work yet" in operator.logs(), 30)
         install(bare_plane)
         operator.until_ready(within=30)
         assert operator.stop() == 0

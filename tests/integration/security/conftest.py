@@ -40,19 +40,19 @@ VALUES = {
 """With them the chart gives every right that it can give."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     """Render the chart."""
     return Helm(resolve("helm").path, tmp_path_factory.mktemp("helm")).render(values=VALUES)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
     """Prepare the API server's log."""
     return Audit(tmp_path_factory.mktemp("audit"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(audit: Audit, rendered: Rendered) -> Iterator[ControlPlane]:
     """Run a control plane on which the chart is installed, less what would run in pods."""
     with ControlPlane(ControlPlaneOptions(apiserver_flags=audit.flags)) as plane:
@@ -68,20 +68,20 @@ def control_plane(audit: Audit, rendered: Rendered) -> Iterator[ControlPlane]:
         yield plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(control_plane: ControlPlane) -> Client:
     """Act as who may do everything here; the folder above has another control plane's."""
     return Client(control_plane.url, control_plane.ca_file, control_plane.admin_token)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scene(admin: Client) -> Scene:
     """Set the scene for stolen tokens: the chart's accounts and one worker."""
     home = Space(NAMESPACE, admin)
     return Scene(home, home.worker("busy", BUSY_ACCOUNT))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a folder for kubeconfigs and logs."""
     return tmp_path_factory.mktemp("security")

@@ -11,7 +11,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from support import builders
 from support.api import MERGE, Client
 from support.dishonest import Field, Value
-from support.honest import WITHIN, HonestSchedule, broken_loops
+from support.honest import WITHIN, HonestSchedule, broken_loops, harm
 from support.identities import Space
 from support.jobs import Jobs, until
 from support.operator import QUICK, OperatorProcess
@@ -63,11 +63,6 @@ def create_deep_schedule(client: Client, namespace: str, deep: Value, **spec: An
     send(client, "POST", collection_path(namespace, CRON_JOBS), text)
 
 
-def asked(schedule: HonestSchedule) -> float:
-    """Return the longest wait of some rounds."""
-    return max(schedule.once() for _ in range(ROUNDS))
-
-
 def test_a_deep_schedule_makes_no_other_wait_and_says_why_it_does_not_run(
     control_plane: ControlPlane,
     unaided: OperatorProcess,
@@ -76,9 +71,10 @@ def test_a_deep_schedule_makes_no_other_wait_and_says_why_it_does_not_run(
     deep: Value,
 ) -> None:
     honest = HonestSchedule(Jobs(control_plane.api))
-    assert asked(honest) <= WITHIN
+    alone = honest.some(ROUNDS)
     create_deep_schedule(thief, space.name, deep)
-    assert asked(honest) <= WITHIN
+    beside = honest.some(ROUNDS)
+    assert not (told_of := harm(alone, beside, alone)), told_of
     jobs = Jobs(control_plane.api, space.name)
     told = until(lambda: jobs.events("deep"), 20, "an Event")
     assert [event["reason"] for event in told] == ["JobRefused"]
@@ -100,7 +96,7 @@ def test_an_operator_starts_beside_a_deep_schedule(
     unaided.stop()
     with unaided:
         unaided.until_ready(60).until_leading()
-        assert asked(honest) <= WITHIN
+        assert max(honest.some(ROUNDS)) <= WITHIN
         assert not broken_loops(unaided)
 
 

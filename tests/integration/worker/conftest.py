@@ -19,14 +19,14 @@ OPERATOR = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane() -> Iterator[ControlPlane]:
     with ControlPlane() as running:
         install(running)
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(
     plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OperatorProcess]:

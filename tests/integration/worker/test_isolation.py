@@ -1,10 +1,11 @@
 """Handlers with processes of their own: their deaths, and their ends with the worker's."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from asyncjob_worker.claiming.selector import EMPTYING_SECONDS, MIN_OTHERS_SECONDS
 from support.isolation import is_alive
 from support.workers import Field, until
 
@@ -13,6 +14,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(12
 SOON: dict[str, Any] = {
     "retryPolicy": {"initialDelaySeconds": 0.2, "jitter": 0, "maxCrashes": 1, "maxRetries": 0}
 }
+
+
+TURNS: Final = 2 * (EMPTYING_SECONDS + MIN_OTHERS_SECONDS) + 20.0
+"""A worker empties itself for each of two crashed jobs, the second after the others had theirs."""
 
 
 def reasons(status: dict[str, Any]) -> list[str]:
@@ -30,7 +35,7 @@ def test_the_death_of_a_handler_is_a_crash_of_its_own_attempt_only(field: Field)
     field.create("poison", "die", **SOON)
     field.create("resumed", "resume", **SOON)
 
-    poison = field.until_phase("poison", "DeadLetter", within=30)
+    poison = field.until_phase("poison", "DeadLetter", within=TURNS)
     assert (poison["reason"], poison["crashes"], poison["retries"]) == (
         "CrashBudgetExhausted",
         2,
@@ -41,7 +46,7 @@ def test_the_death_of_a_handler_is_a_crash_of_its_own_attempt_only(field: Field)
     assert poison["error"]["category"] == "Crash"
     assert field.trace("die") == ["die poison 1", "die poison 2"]
 
-    resumed = field.until_phase("resumed", "Succeeded", within=30)
+    resumed = field.until_phase("resumed", "Succeeded", within=TURNS)
     assert (resumed["result"], resumed["crashes"], resumed["attempt"]) == ({"row": 1}, 1, 2)
 
     hung = field.until_phase("hung", "DeadLetter", within=30)

@@ -1,14 +1,11 @@
 """How workers end, and what becomes of what they hold: SIGTERM, SIGKILL, SIGSTOP."""
 
 import signal
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from asyncjob_dev.supervisor import DevWorker
-from support.jobs import now
 from support.probes import Probes
 from support.workers import Field, until
 
@@ -64,57 +61,6 @@ def test_what_ignores_its_stop_is_released_at_no_cost_once_the_process_is_gone(
     assert status["reason"] == "WorkerGone"
     assert (status["releases"], status["retries"], status["crashes"]) == (1, 0, 0)
     assert "stays leased" in field.log(worker)
-
-
-Stamps = dict[tuple[str, str], list[float]]
-
-
-def stamps(field: Field) -> Stamps:
-    """Return by job and attempt when its handler was at work, as it has written itself."""
-    lives: Stamps = {}
-    for line in field.trace("at "):
-        _, job, attempt, at = line.split()
-        lives.setdefault((job, attempt), []).append(float(at))
-    return lives
-
-
-def overlaps(lives: Stamps) -> list[str]:
-    """Return the attempts that began before the last sign of life of an earlier one."""
-    return [
-        f"{job}: attempt {later} began {max(one) - min(other):.3f} s before {earlier} was over"
-        for (job, earlier), one in lives.items()
-        for (same, later), other in lives.items()
-        if job == same and int(earlier) < int(later) and min(other) < max(one)
-    ]
-
-
-@pytest.mark.parametrize("signals", [1, 2])
-@pytest.mark.parametrize("slots", [4, 8], ids=["no slot left", "slots left"])
-@pytest.mark.parametrize("type_", ["stamps-sync", "stamps-thread"])
-def test_no_two_attempts_of_a_job_run_at_any_moment_of_a_rolling_update(
-    field: Field, signals: int, slots: int, type_: str
-) -> None:
-    """Threads that ignore their stop, by what they themselves write into a file."""
-    options = (f"--concurrency={slots}", "--grace=0.2", "--stop-wait=0.3")
-    names = [f"j{number}" for number in range(4)]
-    before = field.worker("w-0", *options)
-    for name in names:
-        field.create(name, type_, "go", leaseDurationSeconds=5)
-    until(lambda: len(stamps(field)) == len(names), 20, lambda: str(field.jobs()))
-    for generation in (1, 2):
-        after = field.worker(f"w-{generation}", *options)
-        for _ in range(signals):
-            before.terminate()
-        code = ended(before)
-        everywhere = (generation + 1) * len(names)
-        until(lambda: len(stamps(field)) == everywhere, 20, lambda: str(field.jobs()))  # noqa: B023
-        assert code == 0
-        before = after
-    field.open("go")
-    for name in names:
-        status = field.until_phase(name, "Succeeded", within=30)
-        assert (status["crashes"], status["retries"], status["releases"]) == (0, 0, 2)
-    assert overlaps(stamps(field)) == []
 
 
 def test_a_second_signal_ends_the_grace_at_once(field: Field) -> None:
@@ -202,62 +148,6 @@ def test_a_worker_that_wakes_after_its_jobs_were_recovered_writes_nothing_and_sa
     assert status["lease"]["holder"] != "worker-0"
 
 
-def skewed(field: Field, name: str, seconds: int, **more: Any) -> DevWorker:
-    """Start a worker whose wall clock is wrong."""
-    env = {"WORKER_SKEW_SECONDS": str(seconds)}
-    return field.worker(
-        name, "--concurrency=1", app="support.skewed_worker_app:app", env=env, **more
-    )
-
-
-def test_wrong_wall_clocks_cause_no_false_recovery_and_hide_no_true_one(field: Field) -> None:
-    workers = [skewed(field, f"worker-{number}", skew) for number, skew in enumerate((-600, 600))]
-    names = ("a", "b")
-    for name in names:
-        field.create(name, "wait", "go", leaseDurationSeconds=5, **AT_ONCE)
-    for name in names:
-        status = field.until_status(name, lambda found: renewals(found) >= 4)
-        assert (status["attempt"], status["crashes"]) == (1, 0)
-    holders = {field.status(name)["lease"]["holder"] for name in names}
-    assert holders == {"worker-0", "worker-1"}
-    for worker in workers:
-        worker.process.pause()
-    skewed(field, "worker-2", 600)
-    field.open("go")
-    for name in names:
-        assert field.until_phase(name, "Succeeded", within=25)["attempt"] == 2
-
-
-@pytest.mark.parametrize("skew", [-600, 600])
-def test_a_wrong_wall_clock_costs_no_job_after_the_container_was_restarted(
-    field: Field, skew: int
-) -> None:
-    worker = skewed(field, "worker-0", skew, restart=True)
-    worker.kill()
-    worker.await_restart(1, within=20)
-    field.create("j", "wait", "go", leaseDurationSeconds=5)
-    field.until_trace("begin j 1")
-    field.until_status("j", lambda found: renewals(found) >= 4)
-    field.open("go")
-    status = field.until_phase("j", "Succeeded")
-    assert (status["attempt"], status["crashes"]) == (1, 0)
-
-
-def renewals(status: dict[str, Any]) -> int:
-    count: int = status.get("lease", {}).get("renewals", 0)
-    return count
-
-
-def test_a_fast_wall_clock_starts_no_job_before_its_time(field: Field) -> None:
-    worker = skewed(field, "worker-0", 600)
-    field.create("later", "echo", 1, notBefore=now(300))
-    field.until_phase("later", "Scheduled")
-    field.create("now", "echo", 1)
-    field.until_phase("now", "Succeeded")
-    assert field.status("later")["attempt"] == 0
-    assert "claim refused" not in field.log(worker)
-
-
 def test_a_poison_pill_does_not_kill_the_jobs_beside_it(field: Field) -> None:
     worker = field.worker("worker-0", "--concurrency=4", restart=True)
     policy: dict[str, Any] = {
@@ -302,26 +192,6 @@ def test_jobs_beside_many_pills_are_charged_once_at_most(field: Field) -> None:
         assert status["reason"] == "CrashBudgetExhausted"
     for name in innocent:
         assert field.until_phase(name, "Succeeded", within=60)["crashes"] <= 1
-
-
-def test_short_leases_on_an_overloaded_machine_never_let_two_attempts_run(field: Field) -> None:
-    """Twenty seconds of six busy processes beside two workers with leases of 5 s."""
-    for number in range(2):
-        field.worker(f"worker-{number}", "--concurrency=2")
-    busy = "import os, time\nend = time.monotonic() + 20\nwhile time.monotonic() < end: pass"
-    load = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(6)]
-    try:
-        names = [f"j{number}" for number in range(4)]
-        for name in names:
-            field.create(name, "stamps-heeding", 10.0, leaseDurationSeconds=5, **AT_ONCE)
-        for name in names:
-            field.until_phase(name, "Succeeded", within=75)
-    finally:
-        for one in load:
-            one.kill()
-            one.wait()
-    assert {job for job, _ in stamps(field)} == set(names)
-    assert overlaps(stamps(field)) == []
 
 
 def test_sigint_drains_like_sigterm(field: Field) -> None:

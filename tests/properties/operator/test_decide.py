@@ -74,7 +74,7 @@ def holders(draw: st.DrawFn) -> HolderStatus:
         pod=draw(st.sampled_from([None, known, pod()])),
         newest_worker=draw(st.sampled_from(["", WORKER, "another"])),
         newest_worker_since=draw(st.floats(0, 100)),
-        termination_seen_at=draw(st.floats(0, 100)),
+        termination_shown_at=draw(st.none() | st.floats(0, 100)),
     )
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncjob import Fail, JobContext, Retry, WorkerApp
+from asyncjob.audit.job_rules import change_violations
 from asyncjob.errors import InvalidError
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.testing import FakeCluster, FakeJob
-from support.checker import violations
 
 app = WorkerApp()
 DEEDS = ("cancel", "suspend", "resume", "redrive", "rerun", "crash", "drain", "wait", "step")
@@ -82,7 +82,7 @@ async def live(jobs: list[tuple[list[str], dict[str, Any]]], deeds: list[tuple[s
         for job in cluster.jobs:
             assert job.phase in FINISHED_PHASES or job.model.spec.suspend
             for before, after in pairwise(job.versions):
-                assert violations(before, after) == []
+                assert change_violations(before, after) == []
 
 
 async def do(cluster: FakeCluster, job: FakeJob, deed: str) -> None:

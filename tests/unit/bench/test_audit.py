@@ -58,6 +58,7 @@ def test_each_kind_of_write_is_counted_by_user_and_code() -> None:
 def test_writes_on_jobs_are_counted_apart_from_all_others() -> None:
     counts = count_writes(LOG)
     assert total(counts) == 4
+    assert total(counts, only_stored=True) == 3
     assert total(counts, jobs=False) == 2
 
 

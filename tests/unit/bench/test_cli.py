@@ -39,6 +39,8 @@ BROKEN = {
     "operator_rss_mib": 801.0,
     "worker_rss_mib": 151.0,
     "orphans_requeued_s": 15.1,
+    "start_rss_operator_mib": 301.0,
+    "start_rss_gateway_mib": 301.0,
     "raw_cores_busy": 0.94,
     "raw_generator_share": 0.11,
     "raw_beyond_ratio": 1.16,

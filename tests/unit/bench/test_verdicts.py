@@ -61,6 +61,8 @@ BARS = {
     "operator_rss_mib": "≤ 800 MiB",
     "worker_rss_mib": "≤ 150 MiB",
     "orphans_requeued_s": "≤ 15 s",
+    "start_rss_operator_mib": "≤ 300 MiB",
+    "start_rss_gateway_mib": "≤ 300 MiB",
 }
 CEILING = {
     "raw_cores_busy": "≥ 0.95",

@@ -249,7 +249,8 @@ def test_one_that_is_refused_keeps_none_of_the_others_from_it(shell: Shell, jobs
     result = shell("cancel", "done", "gone", "run", "--cascade")
     assert result.exit_code == 3
     assert result.stdout == "run being cancelled\n"
-    assert result.stderr.splitlines()[0] == "error: done has succeeded"
+    said = "error: done has succeeded (asyncjob explain not-cancellable)"
+    assert result.stderr.splitlines()[0] == said
     assert ("cancel", "run", True) in jobs.asked
 
 
@@ -363,7 +364,7 @@ def test_options_of_the_place_count_before_and_after_the_command(
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (NoClusterError("no cluster"), 7, "error: no cluster\n"),
+        (NoClusterError("no cluster"), 7, "error: no cluster (asyncjob explain no-cluster)\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (RuntimeError("odd"), 1, "error: RuntimeError: odd (this should not happen"),
     ],

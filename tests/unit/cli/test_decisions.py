@@ -9,16 +9,12 @@ from asyncjob.cli.commands.dead_letters import BulkAction, bulk_summary, confirm
 from asyncjob.cli.commands.wait import FINISHED, TargetState, evaluate_wait, poll_intervals
 from asyncjob.cli.connection import ConnectionOptions
 from asyncjob.cli.error_messages import error_message, exit_code_for
-from asyncjob.cli.exit_codes import EXIT_CODE_DOCS, ExitCode, worst_exit_code
+from asyncjob.cli.exit_codes import ExitCode, worst_exit_code
 from asyncjob.cli.output.printer import use_colour
 from asyncjob.client import errors
 from asyncjob.rest.jobs import Happening
 from asyncjob.rest.listing import BulkReport
 from support.fake_jobs import a_job
-
-
-def test_every_exit_code_is_documented() -> None:
-    assert set(EXIT_CODE_DOCS) == set(ExitCode)
 
 
 def test_the_worst_of_several_codes_counts() -> None:

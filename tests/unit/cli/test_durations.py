@@ -68,3 +68,7 @@ def test_a_time_without_zone_or_sense_is_refused(text: str) -> None:
 def test_what_has_no_time_has_no_age() -> None:
     assert time_since(None, NOW) == time_since("never", NOW) == ""
     assert time_since("2026-11-21T19:59:00Z", NOW) == "60s"
+
+
+def test_a_time_without_zone_that_a_server_tells_is_in_utc() -> None:
+    assert time_since("2026-11-21T19:00:00", NOW) == "60m"

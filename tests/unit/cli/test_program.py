@@ -62,7 +62,7 @@ def test_the_help_imports_nothing_that_is_slow() -> None:
 
 def test_it_is_installed_under_both_names() -> None:
     scripts = importlib.metadata.distribution("asyncjob-sdk").entry_points
-    assert {one.name for one in scripts if one.value == "asyncjob.cli.entry:main"} == {
+    assert {one.name for one in scripts if one.value == "asyncjob.cli:main"} == {
         "asyncjob",
         "kubectl-asyncjob",
     }
@@ -108,7 +108,7 @@ def test_kubectls_script_asks_the_program(shell: Shell) -> None:
 def test_whoever_stops_reading_is_told_nothing() -> None:
     script = (
         "from asyncjob.cli.entry import main; import sys; sys.argv[0] = 'asyncjob';"
-        "from asyncjob.cli.commands import version;"
+        "from asyncjob.cli.commands.help import version;"
         "version.__version__ = 'x' * 1_000_000; main(['version'])"
     )
     command = f'"{sys.executable}" -c "{script}" | head -c 10; echo " ${{PIPESTATUS[0]}}"'

@@ -324,8 +324,8 @@ def test_one_that_is_refused_keeps_no_other_from_coming_back(shell: Shell, tmp_p
     result = shell("restore", file)
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
-        f"error: {file}:2: AsyncJob tests/a: spec.x: unknown field",
-        f"error: {file}:3: AsyncJob tests/b: may not get s",
+        f"error: {file}:2: AsyncJob tests/a: spec.x: unknown field (asyncjob explain invalid)",
+        f"error: {file}:3: AsyncJob tests/b: may not get s (asyncjob explain forbidden)",
     ]
     assert result.stdout.splitlines() == ["restored 1 job", "refused: 2 jobs"]
     answer = json.loads(shell("restore", file, "-o", "json").stdout)

@@ -2,13 +2,14 @@
 
 import errno
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.cache import BinaryCache, is_executable
+from asyncjob_dev.binaries.cache import BinaryCache, holder_text, is_executable
 from asyncjob_dev.errors import CacheUnusableError, DiskFullError
 
 HOLDER = """
@@ -40,7 +41,7 @@ class ReleasingStream(io.StringIO):
         self._holder = holder
 
     def write(self, text: str) -> int:
-        if "waiting for another process" in text and self._holder.stdin:
+        if "waiting for" in text and self._holder.stdin:
             self._holder.stdin.write("go on\n")
             self._holder.stdin.flush()
         return super().write(text)
@@ -63,7 +64,25 @@ def test_a_second_process_waits_and_says_so(
         with BinaryCache(tmp_path).lock("kubectl"):
             assert stream.getvalue() == ""
         with BinaryCache(tmp_path).lock("etcd"):
-            assert "waiting for another process that is getting etcd" in stream.getvalue()
+            said = stream.getvalue()
+    holder_is = rf"process {holder.pid} \(-c {tmp_path}, since \d\d:\d\d:\d\d\)"
+    assert re.search(rf"waiting for {holder_is}, which is getting etcd", said)
+
+
+def test_a_holder_that_has_not_signed_yet_is_another_process() -> None:
+    assert holder_text("") == "another process"
+    assert holder_text("12\tasyncjob_dev demo\t10:11:12\n") == (
+        "process 12 (asyncjob_dev demo, since 10:11:12)"
+    )
+
+
+def test_who_held_the_lock_before_is_not_named(tmp_path: Path) -> None:
+    cache = BinaryCache(tmp_path)
+    with cache.lock("etcd"), cache.lock("kubectl"):
+        pass
+    with cache.lock("etcd"):
+        signed = (tmp_path / "locks" / "etcd.lock").read_text()
+    assert signed.count("\n") == 1
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

@@ -6,7 +6,9 @@ import runpy
 import stat
 import tarfile
 import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,7 +185,7 @@ def test_installers_are_taken_out_of_a_base_and_nothing_else(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("image", "own"), [("worker", "worker-image"), ("operator", "operator")])
 def test_an_image_has_what_the_distributions_in_it_depend_on(image: str, own: str) -> None:
-    needed = {name for part in ("sdk", own) for name in dependencies(part)}
+    needed = dependencies(own) | plain_names(read_project("sdk")["dependencies"])
     lines = (ROOT / "requirements" / f"{image}.in").read_text().splitlines()
     listed = {line for line in lines if line and not line.startswith(("#", "-c"))}
     assert listed == needed - {"asyncjob-sdk"}, f"correct requirements/{image}.in, then `make lock`"
@@ -196,10 +198,28 @@ def test_what_is_listed_is_pinned_in_the_versions_that_are_tested() -> None:
 
 
 def dependencies(part: str) -> set[str]:
-    """Return the distributions that it needs; the image can trace."""
-    project = tomllib.loads((ROOT / part / "pyproject.toml").read_text())["project"]
-    tracing = project.get("optional-dependencies", {}).get("tracing", [])
-    return {re.split(r"[<>=;\[ ]", line)[0] for line in [*project["dependencies"], *tracing]}
+    """Return the distributions that it needs, by the extras of the SDK that it asks for too."""
+    own = read_project(part)
+    needs = [*own["dependencies"], *own["optional-dependencies"]["tracing"]]
+    return plain_names(with_extras(needs))
+
+
+def plain_names(needs: Iterable[str]) -> set[str]:
+    return {re.split(r"[<>=;\[ ]", line)[0] for line in needs}
+
+
+def with_extras(needs: list[str]) -> Iterator[str]:
+    """Yield what is needed; where the SDK is, with extras, also what those need."""
+    for line in needs:
+        yield line
+        asked = re.match(r"asyncjob-sdk\[(.+)\]", line)
+        for extra in asked[1].split(",") if asked else ():
+            yield from with_extras(read_project("sdk")["optional-dependencies"][extra])
+
+
+def read_project(part: str) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / part / "pyproject.toml").read_text())["project"]
+    return project
 
 
 def pins(part: str) -> dict[str, str]:

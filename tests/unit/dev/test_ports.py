@@ -21,10 +21,33 @@ def test_a_port_that_is_listened_on_is_not_free() -> None:
         assert not ports.is_free(taken.getsockname()[1])
 
 
-def test_taken_ports_are_passed_over() -> None:
-    expected = ports.free_ports(2, random.Random(7))
+def test_taken_ports_are_passed_over(tmp_path: Path) -> None:
+    expected = ports.free_ports(2, random.Random(7), tmp_path / "a")
     with socket.create_server(("127.0.0.1", expected[0])):
-        assert ports.free_ports(1, random.Random(7)) == expected[1:]
+        assert ports.free_ports(1, random.Random(7), tmp_path / "b") == expected[1:]
+
+
+def test_what_a_process_was_given_no_other_gets_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "ports"
+    first = ports.free_ports(3, random.Random(7), kept)
+    assert not set(first) & set(ports.free_ports(3, random.Random(7), kept))
+    later = ports._boottime() + ports.RESERVED_SECONDS
+    monkeypatch.setattr(ports, "_boottime", lambda: later)
+    assert ports.free_ports(3, random.Random(7), kept) == first
+
+
+@pytest.mark.parametrize("content", ["", '{"200', "[]", '{"a": 1}', '{"20000": null}'])
+def test_reservations_that_cannot_be_read_are_none(tmp_path: Path, content: str) -> None:
+    kept = tmp_path / "ports"
+    kept.write_text(content)
+    assert len(ports.free_ports(2, reservations=kept)) == 2
+
+
+def test_without_a_writable_cache_ports_are_given_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert len(ports.free_ports(2, reservations=tmp_path / "file" / "ports")) == 2
 
 
 def test_ports_lie_below_those_of_outgoing_connections(tmp_path: Path) -> None:

@@ -44,3 +44,26 @@ def test_a_failure_is_not_called_done() -> None:
         fail(stream)
     assert "failed after 7 s" in stream.getvalue()
     assert "done" not in stream.getvalue()
+
+
+def test_how_far_it_is_stands_in_the_line_until_it_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("asyncjob_dev.progress.LOG_INTERVAL", 0.01)
+    stream = io.StringIO()
+    with Progress("building etcd", stream, lambda: 0.0) as progress:
+        progress.detail = "3 of 9 packages"
+        while "3 of 9" not in stream.getvalue():
+            pass
+    assert "building etcd: 3 of 9 packages … 0 s\n" in stream.getvalue()
+    assert stream.getvalue().endswith("building etcd … done after 0 s\n")
+
+
+def test_a_line_is_never_wider_than_the_terminal_or_it_could_not_be_overwritten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    stream = Terminal()
+    with Progress("building kube-apiserver", stream, seven_seconds()):
+        pass
+    assert stream.getvalue().startswith("\r\x1b[Kbuilding kube-apise\r")

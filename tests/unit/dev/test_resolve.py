@@ -3,18 +3,25 @@
 import errno
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.__main__ import table
-from asyncjob_dev.binaries.cache import BinaryCache, cache_dir
+from asyncjob_dev.binaries.__main__ import main, read_arguments, table
+from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.binaries.downloads import ArchiveDownload, PinnedArchive
-from asyncjob_dev.binaries.pins import MONITORING_TOOLS, Pin
+from asyncjob_dev.binaries.gobuild import Finished, Target
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, SERVER_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolver import Binary, Resolver, minor_of
-from asyncjob_dev.errors import AssetsFolderMissingError, CacheUnusableError, DownloadError
+from asyncjob_dev.cache_folder import cache_dir
+from asyncjob_dev.errors import (
+    AssetsFolderMissingError,
+    BuildError,
+    CacheUnusableError,
+    DownloadError,
+)
 
 GO_MOD = "go 1.26.0\ntool k8s.io/kubernetes/cmd/{tool}\nrequire k8s.io/kubernetes v1.36.3\n"
 RELEASE = PinnedArchive("v1.36.2", ("etcd", "kubectl"), "", "", {"any": "f" * 128})
@@ -39,18 +46,31 @@ class FakeArchive(ArchiveDownload):
 
 
 class FakeBuilder:
-    """Writes a program instead of compiling one."""
+    """Writes programs instead of compiling them."""
 
     def __init__(self) -> None:
-        self.built: list[str] = []
+        self.calls: list[list[str]] = []
         self.tried: list[str] = []
+        self.fails_at = ""
+
+    @property
+    def built(self) -> list[str]:
+        return [tool for call in self.calls for tool in call]
 
     def __call__(
-        self, pin: Pin, output: Path, _environ: Mapping[str, str], tried: list[str]
+        self,
+        targets: Sequence[Target],
+        _environ: Mapping[str, str],
+        _cache: BinaryCache,
+        finished: Finished,
     ) -> None:
-        self.built.append(pin.tool)
-        self.tried = tried
-        program(output)
+        self.calls.append([target.pin.tool for target in targets])
+        for target in targets:
+            if target.pin.tool == self.fails_at:
+                raise BuildError(target.pin.tool, 1, "")
+            self.tried = list(target.tried)
+            program(target.output)
+            finished(target)
 
 
 class World:
@@ -225,6 +245,75 @@ def test_two_at_once_build_only_once(world: World) -> None:
     for thread in resolvers:
         thread.join()
     assert world.builder.built == ["etcd"]
+
+
+def test_two_that_want_some_of_the_same_build_each_once(world: World) -> None:
+    wanted = [("kubectl", "etcd"), ("etcd", "kube-controller-manager", "kubectl")] * 3
+    threads = [
+        threading.Thread(target=world.resolver().resolve_all, args=(tools,)) for tools in wanted
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(world.builder.built) == ["etcd", "kube-controller-manager", "kubectl"]
+
+
+def test_what_has_to_be_built_is_built_together_in_the_order_asked_for(world: World) -> None:
+    world.resolver().resolve("kubectl")
+    found = world.resolver().resolve_all(["kubectl", "kube-controller-manager", "etcd"])
+    assert world.builder.calls == [["kubectl"], ["kube-controller-manager", "etcd"]]
+    assert [one.source for one in found] == ["cache (built)", "built", "built"]
+    assert [one.path.name for one in found] == ["kubectl", "kube-controller-manager", "etcd"]
+
+
+def test_what_was_built_before_another_failed_is_kept(world: World) -> None:
+    world.builder.fails_at = "kubectl"
+    with pytest.raises(BuildError):
+        world.resolver().resolve_all(["etcd", "kubectl"])
+    world.builder.fails_at = ""
+    world.resolver().resolve_all(["etcd", "kubectl"])
+    assert world.builder.calls == [["etcd", "kubectl"], ["kubectl"]]
+
+
+def test_ctrl_c_says_that_nothing_is_lost(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", world.resolver)
+    monkeypatch.setattr(world, "builder", interrupt)
+    assert main(["etcd"]) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+
+
+def test_the_table_is_printed_unless_told_to_be_quiet(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", world.resolver)
+    assert main(["etcd"]) == 0
+    assert capsys.readouterr().out.startswith("TOOL")
+    assert main(["etcd", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_an_error_is_a_sentence(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.builder.fails_at = "etcd"
+    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", world.resolver)
+    assert main(["etcd"]) == 1
+    assert "\nError: building etcd failed" in capsys.readouterr().err
+
+
+def test_the_demo_needs_no_controllers_and_tests_do() -> None:
+    assert read_arguments(["--server"]).tools == SERVER_TOOLS
+    assert "kube-controller-manager" not in SERVER_TOOLS
+    assert read_arguments([]).tools == TOOLS
+    assert set(TOOLS) - set(SERVER_TOOLS) == {"kube-controller-manager"}
+    assert read_arguments(["--node"]).tools == NODE_TOOLS
+    assert read_arguments(["helm"]).tools == ["helm"]
 
 
 def test_the_cache_is_where_the_environment_says(tmp_path: Path) -> None:

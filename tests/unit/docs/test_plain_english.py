@@ -8,6 +8,7 @@ import click
 import pytest
 
 from asyncjob.cli.entry import root
+from asyncjob.explanations.catalog import catalog
 from asyncjob.rules.policies import POLICIES
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
 from asyncjob_gateway.cli import main as gateway
@@ -77,6 +78,11 @@ def test_what_kubectl_explain_says_is_plain() -> None:
 
 def test_what_an_admission_rule_says_is_plain() -> None:
     assert archaic(rule_texts()) == []
+
+
+def test_what_the_catalogue_of_errors_says_is_plain() -> None:
+    texts = ((one.code, f"{one.means} {one.why} {one.do} {one.example}") for one in catalog())
+    assert archaic(texts) == []
 
 
 def test_problems_of_the_gateway_are_plain() -> None:

@@ -81,4 +81,6 @@ def test_a_lease_that_changes_hands_is_a_broken_rule() -> None:
         return seen
 
     steps = [running(1, "w1"), running(2, "w1"), running(3, "w2")]
-    assert broken_rules(steps) == ["job: the lease changed hands"]
+    assert broken_rules(steps) == [
+        "job: lease.holder: the lease went from w1 to w2 without a claim"
+    ]

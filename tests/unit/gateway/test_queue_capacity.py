@@ -86,6 +86,15 @@ async def test_replicas_go_beyond_the_limit_by_one_job_each_but_the_one_that_fil
         assert not await one.submit(4)
 
 
+async def test_requests_that_take_long_while_others_fill_a_small_queue_add_one_job_at_most(
+    impatient: None,
+) -> None:
+    slow = Replica(Store())
+    async with AsyncExitStack() as under_way:
+        holds = [await under_way.enter_async_context(slow.room.hold("q", 20)) for _ in range(3)]
+    assert [hold is not None for hold in holds] == [True, False, False]
+
+
 async def test_who_is_ahead_goes_on_as_soon_as_the_watch_has_caught_up() -> None:
     replica = Replica(Store())
     assert await replica.submit(4)

@@ -93,7 +93,7 @@ async def test_there_is_room_for_so_many_requests_and_probes_always_pass() -> No
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/jobs":
-            scope["state"]["turn"].acquire()
+            scope["state"]["request_slot"].acquire()
         begun.set()
         await go_on.wait()
 
@@ -116,7 +116,7 @@ async def test_large_bodies_together_have_so_much_room_and_small_ones_always_pas
     go_on = asyncio.Event()
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        scope["state"]["turn"].acquire(int(scope["path"].strip("/")))
+        scope["state"]["request_slot"].acquire(int(scope["path"].strip("/")))
         await go_on.wait()
 
     limited = LoadLimitMiddleware(slow, max_requests=100, timeout=60)

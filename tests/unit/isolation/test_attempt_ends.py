@@ -180,7 +180,23 @@ async def test_a_result_that_no_frame_takes_is_refused(monkeypatch: pytest.Monke
         ("segfault", None, "died by SIGSEGV"),
         ("exit-now", 0, "ended with exit code 0"),
         ("kill-itself", signal.SIGKILL, "was killed by SIGKILL, perhaps out of memory"),
-        ("garbage", None, "spoke garbage: a frame of 2 bytes is not JSON"),
+        ("garbage", None, "sent no valid message: a frame of 2 bytes is not JSON"),
+        (
+            "garbage",
+            '{"is":"done"}',
+            "sent no valid message: a handler that has returned, without its",
+        ),
+        (
+            "garbage",
+            '{"is":"failed","error":{"kind":"x"}}',
+            "sent no valid message: an error of an unkno",
+        ),
+        (
+            "garbage",
+            '{"is":"report","progress":[1]}',
+            "sent no valid message: a progress that is not a",
+        ),
+        ("garbage", '{"is":"ask","wait":{}}', "sent no valid message: a message lacks 'name'"),
         # Its event loop and the thread that hears its worker find out, in either order.
         ("close-all", None, ""),
     ],

@@ -128,7 +128,7 @@ async def test_a_request_to_slow_down_is_heeded(
     waits = pauses(monkeypatch)
     server.answers = [error(429, Retry_After="3"), error(429), ok()]
     await session.merge_patch("/x", {})
-    assert waits == [3.0, 1.0]
+    assert [3.0 <= waits[0] <= 4.5, 1.0 <= waits[1] <= 1.5] == [True, True]
 
 
 async def test_slowing_down_has_an_end(
@@ -138,7 +138,7 @@ async def test_slowing_down_has_an_end(
     server.answers = [error(429, Retry_After="9999")]
     with pytest.raises(ThrottledError):
         await session.merge_patch("/x", {})
-    assert max(waits) <= 10.0
+    assert max(waits) <= 15.0
     assert len(server.requests) == 5
 
 

@@ -233,11 +233,11 @@ def test_a_round_that_lasted_is_followed_by_the_next_at_once() -> None:
     times = iter([0.0, 0.0, HEALTHY_ROUND_SECONDS, 10.0, 10.0, 20.0, 20.0 + HEALTHY_ROUND_SECONDS])
     pace = RoundPacer(lambda: next(times), ExponentialBackoff(initial=1.0, cap=60.0))
     pace.start_round()
-    assert pace.next_delay(failed=False) == 0.0
+    assert pace.next_delay() == 0.0
     pace.start_round()
-    assert pace.next_delay(failed=False) > 0.0
+    assert pace.next_delay() > 0.0
     pace.start_round()
-    assert 0.5 <= pace.next_delay(failed=True) <= 1.0
+    assert 0.5 <= pace.next_delay(ApiError("away")) <= 1.0
 
 
 def test_pauses_double_up_to_a_cap_and_begin_anew_after_success() -> None:

@@ -60,9 +60,37 @@ def test_a_range_with_too_many_runs_is_refused_whole_and_says_so() -> None:
     assert "more than 3" in fields["message"]
 
 
+def test_a_range_may_hold_as_many_runs_as_its_limit() -> None:
+    cron = raw_cron(status=settled("2026-11-20T03:00"), backfill={**RANGE, "limit": 4})
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert (fields["reason"], fields["backfill"]["total"]) == ("Backfilling", 4)
+
+
+def test_a_range_without_any_time_is_acknowledged_at_once() -> None:
+    between = {"from": "2026-11-10T00:10:00Z", "to": "2026-11-10T00:50:00Z"}
+    cron = raw_cron(status=settled("2026-11-20T03:00"), backfill=between)
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert (fields["reason"], fields["backfill"]["completed"]) == ("Backfilled", True)
+    assert "no scheduled time" in fields["message"]
+
+
 def test_a_backfill_leaves_to_the_schedule_what_is_not_settled() -> None:
     wide = {"from": "2026-11-20T02:00:00Z", "to": "2026-11-25T00:00:00Z"}
     cron = raw_cron(status=settled("2026-11-20T03:00"), backfill=wide)
+    assert written(cron, "2026-11-20T03:10:00")["backfill"]["total"] == 2
+
+
+def test_a_backfill_of_a_suspended_schedule_holds_all_that_has_passed() -> None:
+    wide = {"from": "2026-11-20T02:00:00Z", "to": "2026-11-25T00:00:00Z"}
+    observed = {"schedule": "0 * * * *", "timeZone": "UTC", "suspend": True}
+    status = settled("2026-11-20T03:00", observed=observed)
+    cron = raw_cron(status=status, backfill=wide, suspend=True)
+    assert written(cron, "2026-11-20T05:10:00")["backfill"]["total"] == 4
+
+
+def test_a_backfill_holds_no_time_that_lies_ahead_though_it_was_settled_by_another_clock() -> None:
+    wide = {"from": "2026-11-20T02:00:00Z", "to": "2026-11-25T00:00:00Z"}
+    cron = raw_cron(status=settled("2026-11-20T09:00"), backfill=wide)
     assert written(cron, "2026-11-20T03:10:00")["backfill"]["total"] == 2
 
 

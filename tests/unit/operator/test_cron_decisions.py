@@ -7,7 +7,7 @@ import pytest
 from asyncjob.lifecycle.derived_jobs import cron_label_value, run_name, trigger_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.schedules.decide import decide_cron_job
-from asyncjob_operator.core.schedules.snapshot import DeleteJobs
+from asyncjob_operator.core.schedules.snapshot import DeleteJobs, WriteStatus
 from asyncjob_operator.core.schedules.view import read_cron_job
 from support.schedules import (
     ME,
@@ -107,6 +107,29 @@ def test_a_trigger_under_forbid_is_refused_while_a_run_is_unfinished_and_says_so
     assert (fields["triggers"], fields["reason"]) == (1, "TriggerRefused")
     assert "nightly-busy" in fields["message"]
     assert "reserved" not in fields
+
+
+def test_a_trigger_is_refused_only_by_runs_that_a_live_list_shows() -> None:
+    cron = raw_cron(status=settled("2026-11-20T03:00"), trigger=1, concurrencyPolicy="Forbid")
+    refusal = decided(cron, "2026-11-20T03:10:00", child("nightly-busy")).effect
+    assert isinstance(refusal, WriteStatus)
+    assert (refusal.needs_fresh_list, refusal.reserves) == (True, False)
+
+
+def test_who_writes_the_reservation_of_a_trigger_holds_it() -> None:
+    cron = raw_cron(status=settled("2026-11-20T03:00"), trigger=1)
+    reserving = decided(cron, "2026-11-20T03:10:00").effect
+    assert isinstance(reserving, WriteStatus)
+    assert (reserving.needs_fresh_list, reserving.reserves) == (False, True)
+
+
+def test_a_problem_is_told_once_whatever_else_changes_in_the_status() -> None:
+    cron = raw_cron(status={}, schedule="5-1 * * * *")
+    cron["status"] = {name: value for name, value in written(cron, HOURLY).items() if value}
+    effect = decided(cron, HOURLY, child("nightly-t1")).effect
+    assert isinstance(effect, WriteStatus)
+    assert effect.fields["activeCount"] == 1
+    assert effect.event is None
 
 
 def test_a_trigger_under_replace_takes_the_place_of_what_is_reserved() -> None:

@@ -276,8 +276,8 @@ async def test_a_schedule_made_anew_is_not_forgotten_for_its_predecessor() -> No
     another["metadata"]["uid"] = "another"
     read = stage.session.get
 
-    async def seen_meanwhile(path: str, _params: Any = None) -> Any:
-        answer = await read(path, _params)
+    async def seen_meanwhile(path: str, params: Any = None) -> Any:
+        answer = await read(path, params)
         stage.schedules.on_update(another)
         return answer
 
@@ -342,22 +342,25 @@ async def test_overlaps_are_ruled_out_without_a_list_of_the_namespace() -> None:
     assert reads == {PATH, RUN_PATH}
 
 
-async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    earlier = run_name("nightly", int(seconds("2026-11-20T02:00")))
-    made = run_body(
-        read_cron_job(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO
-    )
+def _put_run_that_only_the_status_names(stage: Stage, *, settled_at: str) -> str:
+    """Store a run that no watch has shown, with a status that names it; return the run's name."""
+    name = run_name("nightly", int(seconds("2026-11-20T02:00")))
+    schedule = stage.session.objects[PATH]
+    made = run_body(read_cron_job(schedule), schedule, RUN_TWO)
     meta = {
         **cast("Any", made)["metadata"],
         "uid": "unseen",
         "creationTimestamp": "2026-11-20T02:00:00Z",
     }
-    stage.session.put(job_path("ns", earlier), {**made, "metadata": meta, "status": {}})
-    status = settled("2026-11-20T02:00", active=[{"name": earlier, "uid": "unseen"}], activeCount=1)
-    stage.schedules.on_update(
-        stage.session.put(PATH, {**stage.session.objects[PATH], "status": status})
-    )
+    stage.session.put(job_path("ns", name), {**made, "metadata": meta, "status": {}})
+    status = settled(settled_at, active=[{"name": name, "uid": "unseen"}], activeCount=1)
+    stage.schedules.on_update(stage.session.put(PATH, {**schedule, "status": status}))
+    return name
+
+
+async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting() -> None:
+    stage = Stage(concurrencyPolicy="Forbid")
+    earlier = _put_run_that_only_the_status_names(stage, settled_at="2026-11-20T02:00")
     await stage.actor.reconcile(UID)
     assert RUN_PATH not in stage.session.objects
     assert (stage.status["reason"], stage.status["missed"]) == ("LeftOut", 1)
@@ -366,20 +369,7 @@ async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting(
 
 async def test_an_active_run_is_not_taken_off_by_who_has_never_seen_it() -> None:
     stage = Stage(concurrencyPolicy="Forbid")
-    earlier = run_name("nightly", int(seconds("2026-11-20T02:00")))
-    made = run_body(
-        read_cron_job(stage.session.objects[PATH]), stage.session.objects[PATH], RUN_TWO
-    )
-    meta = {
-        **cast("Any", made)["metadata"],
-        "uid": "unseen",
-        "creationTimestamp": "2026-11-20T02:00:00Z",
-    }
-    stage.session.put(job_path("ns", earlier), {**made, "metadata": meta, "status": {}})
-    status = settled("2026-11-20T03:00", active=[{"name": earlier, "uid": "unseen"}], activeCount=1)
-    stage.schedules.on_update(
-        stage.session.put(PATH, {**stage.session.objects[PATH], "status": status})
-    )
+    earlier = _put_run_that_only_the_status_names(stage, settled_at="2026-11-20T03:00")
     await stage.actor.reconcile(UID)
     assert [one["name"] for one in stage.status["active"]] == [earlier]
     del stage.session.objects[job_path("ns", earlier)]
@@ -421,7 +411,7 @@ async def test_a_run_that_was_created_without_an_answer_is_not_given_up() -> Non
         await create(path, body, params)
         raise UnknownOutcomeError("no answer")
 
-    stage.session.create = unanswered  # type: ignore[assignment, method-assign]  # the answer gets lost
+    stage.session.create = unanswered  # type: ignore[method-assign]  # the answer gets lost
     await stage.actor.reconcile(UID)
     stage.later = 60.0
     stage.session.create = create  # type: ignore[method-assign]

@@ -83,14 +83,14 @@ async def test_a_comparison_asks_for_metadata_and_reads_what_is_quarantined_once
 
 async def test_one_seen_while_the_list_is_read_is_kept() -> None:
     server, session, schedules = scene("kept")
-    real_list = server.list
+    real_pages = server.pages
 
-    async def listed(path: str, params: Any = None) -> Any:
+    async def paged(path: str, params: Any = None, *, accept: str = "") -> Any:
         schedules.on_update(cast("Any", raw_cron("late")))
-        async for obj in real_list(path, params):
-            yield obj
+        async for page in real_pages(path, params, accept=accept):
+            yield page
 
-    server.list = listed  # type: ignore[method-assign,assignment]  # another is created meanwhile
+    server.pages = paged  # type: ignore[method-assign]  # another is created meanwhile
     await resync_cron_jobs(session, "ns", schedules)
     assert known(schedules) == {"kept", "late"}
 
@@ -99,16 +99,16 @@ async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
     server, session, schedules = scene("anew")
     await resync_cron_jobs(session, "ns", schedules)
     del server.objects[f"{PATH}/anew"]
-    real_list = server.list
+    real_pages = server.pages
 
-    async def listed(path: str, params: Any = None) -> Any:
-        async for obj in real_list(path, params):
-            yield obj
+    async def paged(path: str, params: Any = None, *, accept: str = "") -> Any:
+        async for page in real_pages(path, params, accept=accept):
+            yield page
         anew = raw_cron("anew")
         anew["metadata"] |= {"uid": "another", "resourceVersion": "5000"}
         schedules.on_update(anew)
 
-    server.list = listed  # type: ignore[method-assign,assignment]  # the watch goes on meanwhile
+    server.pages = paged  # type: ignore[method-assign]  # the watch goes on meanwhile
     await resync_cron_jobs(session, "ns", schedules)
     assert schedules.locate("another") is not None
 
@@ -136,12 +136,14 @@ async def test_a_list_that_breaks_off_forgets_nobody() -> None:
     store = CronJobStore(schedules, "ns")
     await list_into(session, PATH, store)
 
-    async def broken(path: str, params: Any = None) -> Any:
-        async for obj in server.list(path, params):
-            yield {"metadata": {"resourceVersion": "2000"}, "items": [obj]}
+    real_pages = server.pages
+
+    async def broken(path: str, params: Any = None, *, accept: str = "") -> Any:
+        async for page in real_pages(path, params, accept=accept):
+            yield {**page, "items": page["items"][:1]}
             raise ExpiredError(status=410)
 
-    server.pages = broken  # type: ignore[method-assign,assignment]  # after the first page
+    server.pages = broken  # type: ignore[method-assign]  # after the first page
     try:
         await list_into(session, PATH, store)
     except ExpiredError:

@@ -64,7 +64,9 @@ def test_a_leap_day_comes_every_four_years_and_not_in_2100() -> None:
     assert found[17:19] == ["2096-02-29T00:00", "2104-02-29T00:00"]
 
 
-@pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 31 4 */2"])
+@pytest.mark.parametrize(
+    "text", ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 31 4 */2", "0 0 */29 2 MON#5"]
+)
 def test_a_day_that_no_month_has_never_comes_and_is_said_so(text: str) -> None:
     with pytest.raises(NeverFiresError, match="no day ever matches"):
         schedule(text)
@@ -134,10 +136,37 @@ def test_h_stays_within_what_it_stands_for(seed: str) -> None:
     steps = [int(value) for value in expand_h(["H/15", "*", "*", "*", "*"], seed)[0].split(",")]
     assert steps == list(range(steps[0], 60, 15))
     assert len(steps) == 4
+    [each] = expand_h(["H(3-7)/1"], seed)
+    assert each == "3,4,5,6,7"
     [some] = expand_h(["H(0-29)/10,59"], seed)
     values = [int(value) for value in some.split(",")]
     assert len(values) == 4
     assert values[-1] == 59
+
+
+def test_a_range_of_h_may_be_as_wide_as_its_field_and_as_narrow_as_one_value() -> None:
+    assert expand_h(["H(0-59)/1", "H(7-7)", "H(31-31)", "H(12-12)", "H(6-6)"], "s")[1:] == [
+        "7",
+        "31",
+        "12",
+        "6",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["H(0-60) * * * *", "* H(0-24) * * *", "* * H(1-32) * *", "* * * H(1-13) *", "* * * * H(0-7)"],
+)
+def test_a_range_of_h_beyond_its_field_is_refused(text: str) -> None:
+    with pytest.raises(BadScheduleError, match="is not a range within"):
+        schedule(text)
+
+
+@pytest.mark.parametrize("text", ["H/0 * * * *", "H/61 * * * *", "H(1-3)/4 * * * *"])
+def test_a_step_of_h_is_at_least_one_and_no_longer_than_its_range(text: str) -> None:
+    with pytest.raises(BadScheduleError, match="the step of"):
+        schedule(text)
+    assert len(expand_h(["H/60"], "s")[0].split(",")) == 1
 
 
 def test_what_only_contains_an_h_is_left_alone() -> None:

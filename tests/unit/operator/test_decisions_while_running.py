@@ -5,7 +5,12 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.decision import ChangePhase, PodGone, WorkerReplaced
+from asyncjob_operator.core.decision import (
+    ChangePhase,
+    ContainerDown,
+    PodGone,
+    WorkerReplaced,
+)
 from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
 from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.options import DecisionOptions, QueueView
@@ -76,43 +81,32 @@ def test_a_pod_that_is_over_is_proof_whenever_it_ended() -> None:
     assert moved(seen(job(Phase.RUNNING), holder=holder), at(1)) == ("Retrying", "WorkerCrashed")
 
 
-def holder_of(ending: ContainerTermination, seen_at: float) -> HolderStatus:
-    return replace(ALIVE, pod=pod(termination=ending), termination_seen_at=seen_at)
+def holder_of(ending: ContainerTermination) -> HolderStatus:
+    return replace(ALIVE, pod=pod(termination=ending))
 
 
-def test_an_ending_seen_after_the_claim_is_proof_at_once() -> None:
-    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(10), 7))
-    assert moved(snapshot, at(7)) == ("Retrying", "WorkerCrashed")
+def test_a_container_that_is_down_is_proof_once_it_is_confirmed() -> None:
+    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(10)))
+    effect = judged(snapshot, at(20)).effect
+    assert isinstance(effect, ChangePhase)
+    finished_at = to_epoch(stamp(10), default=0.0)
+    assert effect.precondition == ContainerDown("ns", POD, POD_UID, finished_at, 137)
+    assert moved(snapshot, at(20)) == ("Retrying", "WorkerCrashed")
 
 
-def test_an_ending_seen_well_after_the_claim_is_proof_even_if_the_container_runs_again() -> None:
-    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(10, again=True), 16))
-    assert moved(snapshot, at(16)) == ("Retrying", "WorkerCrashed")
+@pytest.mark.parametrize("ended_at", [-100, 4, 6])
+def test_a_fresh_claim_gives_the_pod_time_to_say_that_it_runs_again(ended_at: float) -> None:
+    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(ended_at)))
+    assert judged(snapshot, at(6)).requeue_at == 8
+    assert moved(snapshot, at(8)) == ("Retrying", "WorkerCrashed")
 
 
-@pytest.mark.parametrize("skew", [-600, 0, 600])
-def test_an_ending_seen_before_the_claim_is_another_processs_whatever_clocks_say(
-    skew: float,
-) -> None:
-    claimed = job(Phase.RUNNING, **{**running(), "startTime": stamp(20 + skew)})
-    snapshot = seen(claimed, first=20, holder=holder_of(ended(10, again=True), 10))
-    assert moved(snapshot, at(21)) is None
-
-
-def test_an_ending_seen_as_the_claim_was_is_settled_a_little_later() -> None:
-    snapshot = seen(job(Phase.RUNNING), first=10.5, holder=holder_of(ended(10), 11))
-    assert judged(snapshot, at(12)).requeue_at == 14
-    assert moved(snapshot, at(14)) == ("Retrying", "WorkerCrashed")
-
-
-def test_a_claim_seen_after_an_old_ending_gives_the_pod_time_to_say_it_runs_again() -> None:
-    snapshot = seen(job(Phase.RUNNING), first=50, holder=holder_of(ended(10), 11))
-    assert judged(snapshot, at(51)).requeue_at == 53
-
-
-def test_a_container_that_runs_again_so_soon_may_have_made_the_claim() -> None:
-    snapshot = seen(job(Phase.RUNNING), first=10, holder=holder_of(ended(10, again=True), 19))
-    assert moved(snapshot, at(21)) is None
+@pytest.mark.parametrize("ended_at", [-100, 4, 30])
+def test_a_container_that_runs_again_proves_nothing_by_itself(ended_at: float) -> None:
+    holder = holder_of(ended(ended_at, again=True))
+    snapshot = seen(job(Phase.RUNNING), first=5, holder=holder)
+    assert judged(snapshot, at(40)).requeue_at == 67
+    assert moved(snapshot, at(67)) == ("Retrying", "LeaseExpired")
 
 
 @pytest.mark.parametrize("claimed_at", [30.9, 31.5])
@@ -120,19 +114,23 @@ def test_a_container_that_runs_again_so_soon_may_have_made_the_claim() -> None:
 def test_the_ending_of_a_process_known_for_long_is_proof_however_fresh_the_claim(
     claimed_at: float, again: bool
 ) -> None:
-    holder = replace(holder_of(ended(30, again=again), 31), newest_worker_since=20)
+    ending = holder_of(ended(30, again=again))
+    holder = replace(ending, termination_shown_at=31, newest_worker_since=19)
     snapshot = seen(job(Phase.RUNNING), first=claimed_at, holder=holder)
     assert moved(snapshot, at(31.5)) == ("Retrying", "WorkerCrashed")
 
 
-@pytest.mark.parametrize("announced_at", [22, 32])
-def test_a_process_announced_about_the_ending_may_be_the_next_one(announced_at: float) -> None:
-    holder = replace(holder_of(ended(30, again=True), 31), newest_worker_since=announced_at)
-    assert moved(seen(job(Phase.RUNNING), first=30.9, holder=holder), at(33)) is None
+@pytest.mark.parametrize(("since", "shown_at"), [(22, 31), (20, 31), (5, None)])
+def test_a_process_announced_about_when_the_ending_was_written_may_be_the_next_one(
+    since: float, shown_at: float | None
+) -> None:
+    ending = holder_of(ended(30, again=True))
+    holder = replace(ending, termination_shown_at=shown_at, newest_worker_since=since)
+    assert moved(seen(job(Phase.RUNNING), first=30.9, holder=holder), at(60)) is None
 
 
 def test_an_ending_with_code_0_is_a_release() -> None:
-    snapshot = seen(job(Phase.RUNNING), holder=holder_of(ended(10, 0), 11))
+    snapshot = seen(job(Phase.RUNNING), holder=holder_of(ended(10, 0)))
     assert moved(snapshot, at(11)) == ("Queued", "WorkerGone")
 
 

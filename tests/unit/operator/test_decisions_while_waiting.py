@@ -28,6 +28,19 @@ def test_a_waiting_job_is_cancelled_at_once(phase: Phase) -> None:
     assert moved(snapshot, at(0)) == ("Cancelled", "CancelRequested")
 
 
+def test_a_cancelled_job_says_who_has_cancelled_it() -> None:
+    effect = judged(seen(job(spec={"cancel": True})), at(0)).effect
+    assert isinstance(effect, ChangePhase)
+    assert effect.change.history_entry["message"] == "cancelled by spec.cancel"
+
+
+@pytest.mark.parametrize("ahead", [0.001, 1.0])
+def test_a_job_waits_for_its_start_time_to_the_last_moment(ahead: float) -> None:
+    snapshot = seen(job(spec={"notBefore": stamp(30)}))
+    assert moved(snapshot, at(30 - ahead)) == ("Scheduled", "NotBefore")
+    assert moved(snapshot, at(30)) is None
+
+
 def test_a_deadline_cancels_a_job_that_was_never_claimed() -> None:
     snapshot = seen(job(spec={"notAfter": stamp(30)}, admitted=True))
     assert moved(snapshot, at(29)) is None

@@ -240,3 +240,13 @@ async def test_jobs_without_ties_leave_no_trace_but_their_names(world: World) ->
     assert not relations._failed_children._groups
     assert not relations.dependents("ns", "a")
     assert not relations.children(("ns", "uid-a"))
+
+
+async def test_three_jobs_that_are_waited_for_are_all_named(world: World) -> None:
+    for name in "abc":
+        world.create(name)
+    world.create("last", *"abc")
+    world.create("later", *"abc", "last")
+    await world.settle()
+    assert world.state("last") == "Pending WaitingForDependency waiting for a, b and c"
+    assert world.state("later").endswith("waiting for a, b, c and 1 more")

@@ -121,3 +121,19 @@ async def test_a_child_that_waits_for_who_waits_for_it_is_a_cycle(
     assert world.state("c").endswith("c → sum → c")
     assert world.state("sum").endswith("sum → c → sum")
     assert world.claimable() == ["p"]
+
+
+async def test_a_cycle_is_told_whole_as_long_as_nothing_would_be_won_by_leaving_out(
+    world: World,
+) -> None:
+    for number in range(5):
+        world.create(f"j{number}", f"j{(number + 1) % 5}")
+    await world.settle()
+    assert world.state("j0").endswith(": j0 → j1 → j2 → j3 → j4 → j0")
+
+
+async def test_of_a_cycle_that_is_longer_it_is_told_how_many_are_left_out(world: World) -> None:
+    for number in range(6):
+        world.create(f"j{number}", f"j{(number + 1) % 6}")
+    await world.settle()
+    assert world.state("j0").endswith(": j0 → j1 → j2 → (1 more) → j4 → j5 → j0")

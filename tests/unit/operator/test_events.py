@@ -4,7 +4,7 @@ from typing import Any
 
 from asyncjob.errors import ForbiddenError
 from asyncjob_operator.controllers.events import EVENT_BURST
-from asyncjob_operator.core.events import HOUR, event_body, job_event, namespace_event
+from asyncjob_operator.core.events import HOUR, event_body, job_event, namespace_event, queue_event
 from support.notices import Scene
 from support.snapshots import job
 
@@ -84,8 +84,38 @@ def test_a_namespaces_event_names_the_namespace() -> None:
     assert (body["type"], body["reason"]) == ("Warning", "StoreNearLimit")
 
 
+def test_a_queues_event_names_the_queue_which_need_not_be_an_object() -> None:
+    told = queue_event("ns", "mail", "NoWorkers", "none")
+    body: Any = event_body(told, "name", "me", "now")
+    assert body["involvedObject"] == {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncQueue",
+        "namespace": "ns",
+        "name": "mail",
+    }
+
+
 def test_an_event_names_its_job_and_its_message_is_bounded() -> None:
-    body: Any = event_body(job_event(job(), "QueueTimeout", "x" * 5000), "name", "me", "now")
-    assert body["involvedObject"]["uid"] == "uid-job"
-    assert (body["type"], body["reason"]) == ("Warning", "QueueTimeout")
-    assert len(body["message"]) == 1024
+    event = job_event(job(), "QueueTimeout", "x" * 5000)
+    body: Any = event_body(event, "name", "me", "now")
+    assert body == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "name", "namespace": event.namespace},
+        "involvedObject": {
+            "apiVersion": "asyncjob.dev/v1alpha1",
+            "kind": "AsyncJob",
+            "namespace": event.namespace,
+            "name": event.name,
+            "uid": "uid-job",
+        },
+        "type": "Warning",
+        "reason": "QueueTimeout",
+        "message": "x" * 1024,
+        "count": 1,
+        "firstTimestamp": "now",
+        "lastTimestamp": "now",
+        "source": {"component": "asyncjob-operator"},
+        "reportingComponent": "asyncjob-operator",
+        "reportingInstance": "me",
+    }

@@ -82,7 +82,7 @@ async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() 
         server.objects[job_path("ns", "late")] = listed
         return await real_get(path, params)
 
-    server.get = get  # type: ignore[method-assign, assignment]  # lists before it reads
+    server.get = get  # type: ignore[method-assign]  # lists before it reads
     assert (await resync_jobs(session, "ns", observer)).total == 0
     assert "uid-late" in observer.store
 

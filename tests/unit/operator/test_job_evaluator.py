@@ -60,9 +60,12 @@ class Scene:
         for uid in self.observer.delaying_queue.pop_due(self.now, 1000):
             self.observer.evaluate(uid)
 
-    def pod(self, **status: Any) -> None:
-        meta = {"namespace": "ns", "name": POD, "uid": POD_UID}
-        self.observer.worker_pods.on_pod_update({"metadata": meta, "status": status})
+    def pod(self, written: float | None = None, *, read: bool = False, **status: Any) -> None:
+        meta: dict[str, Any] = {"namespace": "ns", "name": POD, "uid": POD_UID}
+        if written is not None:
+            meta["managedFields"] = [{"subresource": "status", "time": stamp(written)}]
+        pods = self.observer.worker_pods
+        (pods.on_pod_read if read else pods.on_pod_update)({"metadata": meta, "status": status})
 
     def announce(self, identity: str) -> None:
         meta: JsonObject = {
@@ -180,16 +183,51 @@ def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:
         assert scene.ear.wanted == wanted
 
 
-def test_a_process_is_known_since_its_first_announcement_and_its_end_is_proof_at_once() -> None:
+KILLED = {"exitCode": 137, "finishedAt": stamp(30)}
+DOWN = {"name": "worker", "state": {"waiting": {}}, "lastState": {"terminated": KILLED}}
+AGAIN = {"name": "worker", "state": {"running": {}}, "lastState": {"terminated": KILLED}}
+
+
+def test_a_container_that_is_down_brings_up_the_jobs_that_were_claimed_before() -> None:
+    scene = Scene()
+    scene.announce(WORKER)
+    uid = scene.see(phase="Running", **running())
+    scene.now = 30
+    scene.pod(phase="Running", containerStatuses=[DOWN])
+    assert scene.ear.wanted == {uid}
+
+
+def test_the_end_of_a_process_that_was_known_for_long_is_proof_at_once() -> None:
     scene = Scene()
     for renewed in (0, 15, 30):
         scene.now = renewed
         scene.announce(WORKER)
     uid = scene.see(phase="Running", **running())
-    killed = {"exitCode": 137, "finishedAt": stamp(30)}
-    container = {"name": "worker", "state": {"running": {}}, "lastState": {"terminated": killed}}
-    scene.pod(phase="Running", containerStatuses=[container])
+    scene.pod(written=30, phase="Running", containerStatuses=[AGAIN])
     assert scene.ear.wanted == {uid}
+
+
+@pytest.mark.parametrize("written", [9, None])
+def test_the_end_that_a_late_watch_shows_may_be_older_than_the_announcement(
+    written: float | None,
+) -> None:
+    scene = Scene()
+    scene.announce(WORKER)
+    scene.now = 30
+    uid = scene.see(phase="Running", **running())
+    scene.pod(written=written, phase="Running", containerStatuses=[AGAIN])
+    assert uid not in scene.ear.wanted
+
+
+def test_the_end_that_only_a_read_shows_may_have_been_written_before_the_rest_of_the_status() -> (
+    None
+):
+    scene = Scene()
+    scene.announce(WORKER)
+    scene.now = 30
+    uid = scene.see(phase="Running", **running())
+    scene.pod(written=30, read=True, phase="Running", containerStatuses=[AGAIN])
+    assert uid not in scene.ear.wanted
 
 
 def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announcement() -> None:
@@ -197,10 +235,8 @@ def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announc
     scene.announce(WORKER)
     scene.now = 30
     uid = scene.see(phase="Running", **running())
-    killed = {"exitCode": 137, "finishedAt": stamp(0)}
-    container = {"name": "worker", "state": {"running": {}}, "lastState": {"terminated": killed}}
     scene.observer.worker_pods.on_pods_relisted()
-    scene.pod(phase="Running", containerStatuses=[container])
+    scene.pod(written=30, phase="Running", containerStatuses=[AGAIN])
     assert uid not in scene.ear.wanted
 
 

@@ -1,6 +1,7 @@
 """How one decision is carried to the API server, and what becomes of it if that fails."""
 
 import json
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -9,16 +10,24 @@ from structlog.testing import capture_logs
 from asyncjob.deep_json import TruncatedObject
 from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
-from asyncjob.names import JOBS, collection_path, job_path, job_status_path
+from asyncjob.names import (
+    COMPONENT_LABEL,
+    JOBS,
+    WORKER_COMPONENT,
+    collection_path,
+    job_path,
+    job_status_path,
+)
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
-from asyncjob_operator.core.decision import ChildrenFinished, TypeUnserved
+from asyncjob_operator.core.decision import ChildrenFinished, ContainerDown, TypeUnserved
+from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time
-from asyncjob_operator.kube.paths import leases_path
+from asyncjob_operator.kube.paths import leases_path, pods_path
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
@@ -45,10 +54,12 @@ class Stage:
         workers, observer = self.observer.worker_pods, self.observer
         correction = CacheUpdates(
             on_pod=workers.on_pod_update,
+            on_pod_deleted=workers.on_pod_delete,
             on_lease=self.take_lease,
             on_lease_deleted=workers.on_lease_delete,
             on_job=lambda obj: observer.on_update(obj, just_changed=False),
             on_job_deleted=observer.on_delete,
+            is_current=observer.is_current,
         )
         self.actor = JobReconciler(
             session,
@@ -127,11 +138,57 @@ async def test_one_effect_is_one_write_exact_on_the_version_read(stage: Stage) -
 
 
 async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(stage: Stage) -> None:
-    stage.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
+    stage.job(spec={"cancel": True})
     assert stage.wanted == {UID}
     stage.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
     await stage.act()
     assert stage.session.writes == []
+
+
+async def test_a_retry_that_changed_meanwhile_is_read_after_one_conflict_and_left_alone(
+    stage: Stage,
+) -> None:
+    stage.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
+    assert stage.wanted == {UID}
+    stage.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
+    await stage.act()
+    assert stage.outcome("conflict") == 1
+    await stage.act()
+    assert [method for method, _, _ in stage.session.requests] == ["PATCH", "GET"]
+    assert stage.status["phase"] == "Cancelled"
+
+
+async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_taken_and_one_to_be_queued(
+    stage: Stage,
+) -> None:
+    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    stage.observer.worker_pods.on_lease_update(announcement("newest"))
+    earlier: Any = [{"time": stamp(5), "phase": "Queued", "attempt": 0}]
+    policy = {**running(), "history": earlier}
+    for name in ("a", "b", "c"):
+        stage.job(name, phase="Running", **policy)
+        await stage.act(f"uid-{name}")
+        obj = stage.session.objects[job_path("ns", name)]
+        assert obj["status"]["phase"] == "Retrying"
+        assert [entry["phase"] for entry in obj["status"]["history"]] == ["Queued", "Retrying"]
+        due = {**obj["status"], "nextAttemptTime": stamp(0), "retryDelaySeconds": 0.0}
+        stage.observer.on_update(
+            stage.session.put(job_path("ns", name), {**obj, "status": due}), just_changed=True
+        )
+        await stage.act(f"uid-{name}")
+        history = stage.session.objects[job_path("ns", name)]["status"]["history"]
+        assert [entry["phase"] for entry in history] == ["Queued", "Retrying", "Queued"]
+    of_jobs = [method for method, path, _ in stage.session.requests if "/asyncjobs/" in path]
+    assert of_jobs == ["PATCH"] * 6
+
+
+async def test_after_a_failed_write_a_job_is_read_before_it_is_written_again(stage: Stage) -> None:
+    stage.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
+    stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
+    await stage.act()
+    stage.session.failures.clear()
+    await stage.act()
+    assert [method for method, _, _ in stage.session.requests] == ["PATCH", "GET", "PATCH"]
 
 
 async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(stage: Stage) -> None:
@@ -229,6 +286,28 @@ async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corre
     assert not stage.wanted
 
 
+def killed(stage: Stage, **state: Any) -> None:
+    """Put the worker's pod, whose container was killed."""
+    last = {"terminated": {"exitCode": 137, "finishedAt": stamp(30)}}
+    container = {"name": "worker", "lastState": last, "state": state}
+    status = {"phase": "Running", "containerStatuses": [container]}
+    pod = {"metadata": {"uid": POD_UID}, "spec": {}, "status": status}
+    stage.session.put(f"{pods_path('ns')}/{POD}", pod)
+
+
+async def test_a_container_is_down_only_if_a_live_read_says_so(stage: Stage) -> None:
+    verify = stage.actor._preconditions.verify
+    proof = ContainerDown("ns", POD, POD_UID, to_epoch(stamp(30), default=0.0), 137)
+    assert not await verify(proof)
+    killed(stage, waiting={"reason": "CrashLoopBackOff"})
+    assert await verify(proof)
+    assert not await verify(replace(proof, pod_uid="another"))
+    assert not await verify(replace(proof, exit_code=1))
+    killed(stage, running={})
+    assert not await verify(proof)
+    assert stage.observer.worker_pods.pods_in("ns") == [("ns", POD)]
+
+
 async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(stage: Stage) -> None:
     spec = {"deduplicationId": "one"}
     stage.job("first", admitted=True, spec=spec)
@@ -242,7 +321,10 @@ async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(stag
 def listing(types: list[str], renewed: str) -> dict[str, Any]:
     """Return the Lease of a live worker that lists types."""
     lease = announcement("newest")
-    lease["metadata"]["labels"] = {"asyncjob.dev/queue": "default"}
+    lease["metadata"]["labels"] = {
+        "asyncjob.dev/queue": "default",
+        COMPONENT_LABEL: WORKER_COMPONENT,
+    }
     lease["metadata"]["annotations"]["asyncjob.dev/worker"] = json.dumps({"types": types})
     lease["spec"] |= {"leaseDurationSeconds": 60, "renewTime": renewed}
     return lease
@@ -371,7 +453,12 @@ async def test_a_rerun_too_deep_to_be_written_is_refused_and_holds_nothing_else_
 
 async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(stage: Stage) -> None:
     stage.job(spec={"rerun": 1, "payload": [None, "the rest was cut"]})
-    stage.session.objects[JOB] = TruncatedObject(stage.session.objects[JOB])
+    whole = stage.session.get
+
+    async def cut(path: str, params: Any = None) -> Any:
+        return TruncatedObject(await whole(path, params))
+
+    stage.session.get = cut  # type: ignore[method-assign]  # as of a job nested too deeply
     await stage.act()
     assert list(stage.session.objects) == [JOB]
     assert stage.notices._queue.get_nowait().reason == "RerunRefused"
@@ -427,6 +514,7 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
         cast("KubeSession", stage.session),
         CacheUpdates(
             on_pod=stage.observer.worker_pods.on_pod_update,
+            on_pod_deleted=stage.observer.worker_pods.on_pod_delete,
             on_lease=stage.take_lease,
             on_lease_deleted=stage.observer.worker_pods.on_lease_delete,
             on_job=lambda obj: stage.observer.on_update(obj, just_changed=False),

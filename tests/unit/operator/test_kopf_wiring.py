@@ -38,8 +38,9 @@ SOURCES = Path(asyncjob_operator.__file__).parent
 
 def test_kopf_never_runs_out_of_patience() -> None:
     backoffs = list(itertools.islice(EndlessBackoffs(), 1000))
-    assert backoffs[0] == 1.0
-    assert backoffs[-1] == 10.0
+    assert 0.5 <= backoffs[0] <= 1.0
+    assert all(5.0 <= backoff <= 10.0 for backoff in backoffs[10:])
+    assert len(set(backoffs[10:])) > 100  # by chance, so that not all come back at the same time
     assert not hasattr(EndlessBackoffs(), "__len__")
 
 

@@ -85,3 +85,43 @@ def test_a_record_takes_the_duration_its_holder_promised() -> None:
         "spec": {"holderIdentity": "you", "leaseDurationSeconds": 30, "leaseTransitions": 2},
     }
     assert read_election_record(lease) == LeaderElectionRecord("you", "3", 30.0, 2)
+
+
+def test_ones_own_write_is_what_the_next_step_goes_by() -> None:
+    candidacy = ElectionCandidate("me", DURATION)
+    candidacy.observe(record("you", "1"), 0)
+    candidacy.record_write(record("me", "2"), sent_at=20, now=21)
+    assert candidacy.record == record("me", "2")
+    assert candidacy.next_step(21) is ElectionStep.RENEW
+
+
+def test_who_has_written_nothing_does_not_lead_and_who_resigns_no_longer_does() -> None:
+    candidacy = ElectionCandidate("me", DURATION)
+    assert not candidacy.leads(0)
+    candidacy.record_write(record("me"), sent_at=100, now=100)
+    assert candidacy.leads(101)
+    candidacy.resign()
+    assert not candidacy.leads(101)
+
+
+def test_a_lease_is_created_as_kubernetes_leases_are() -> None:
+    body = election_lease_body(ElectionCandidate("me", DURATION), "lease", "me", "now")
+    assert body == {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "lease"},
+        "spec": {
+            "holderIdentity": "me",
+            "leaseDurationSeconds": 10,
+            "renewTime": "now",
+            "acquireTime": "now",
+            "leaseTransitions": 0,
+        },
+    }
+    short = election_lease_body(ElectionCandidate("me", 0.5), "lease", "me", "now")["spec"]
+    assert isinstance(short, dict)
+    assert short["leaseDurationSeconds"] == 1
+
+
+def test_a_lease_without_a_duration_is_waited_out_for_ten_seconds() -> None:
+    assert read_election_record({}).duration == 10.0

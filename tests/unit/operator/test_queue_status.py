@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.queue_stats import QueueStats, Throughput, stats_fields
+from asyncjob_operator.core.queue_stats import QueueStats, Throughput, shown_stats, stats_fields
 from support.snapshots import raw, stamp
 from support.world import World
 
@@ -95,3 +95,67 @@ def test_ages_are_told_of_queues_without_an_asyncqueue_too_and_of_empty_ones_wit
     world.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
     ages = asyncio.run(world.observer.queue_stats.oldest_waits())
     assert ages == {("ns", "empty"): 0, ("ns", "default"): 70}
+
+
+def test_all_that_is_known_of_a_queue_is_in_its_status() -> None:
+    fields = stats_fields(numbers(finished_per_minute=61), {}, stamp(0))
+    assert fields == {
+        "counts": [{"phase": "Queued", "count": 3}, {"phase": "Running", "count": 2}],
+        "oldestQueuedSeconds": 7,
+        "workers": 1,
+        "slots": 4,
+        "finishedPerMinute": 61,
+        "conditions": [
+            {
+                "type": "Drained",
+                "status": "False",
+                "reason": "Open",
+                "lastTransitionTime": stamp(0),
+            }
+        ],
+        "lastUpdateTime": stamp(0),
+    }
+    drained = stats_fields(numbers(counts={}, paused=True), {}, stamp(0))
+    assert drained
+    assert drained["conditions"][0]["reason"] == "NothingRuns"  # type: ignore[call-overload, index]
+
+
+def test_the_time_of_another_condition_is_not_that_of_drained() -> None:
+    other = {"type": "Admitting", "status": "False", "lastTransitionTime": stamp(0)}
+    fields = stats_fields(numbers(), {"conditions": [other]}, stamp(9))
+    assert condition(fields) == ("False", stamp(9))
+
+
+def test_numbers_that_the_schema_does_not_allow_are_brought_into_its_bounds() -> None:
+    fields = stats_fields(numbers(slots=2**31, oldest_queued_seconds=-1), {}, stamp(0))
+    assert fields
+    assert (fields["slots"], fields["oldestQueuedSeconds"]) == (2**31 - 1, 0)
+
+
+def test_a_job_counts_in_the_throughput_for_a_minute() -> None:
+    throughput = Throughput()
+    throughput.record_finished(0.0)
+    assert throughput.per_minute(59.9) == 1
+    assert throughput.per_minute(60.0) == 0
+
+
+def test_each_second_counts_for_its_own_minute() -> None:
+    throughput = Throughput()
+    throughput.record_finished(0.0)
+    throughput.record_finished(1.0)
+    assert throughput.per_minute(60.5) == 1
+
+
+def test_a_throughput_that_nobody_asks_for_does_not_grow() -> None:
+    throughput = Throughput()
+    for second in range(1000):
+        throughput.record_finished(float(second))
+    assert len(throughput._seconds) == 60
+
+
+def test_of_a_queue_only_its_statistics_are_shown() -> None:
+    fields = stats_fields(numbers(), {}, stamp(0))
+    assert fields
+    status = {**fields, "reservations": [{"name": "a"}]}
+    shown = shown_stats({"spec": {"paused": True}, "status": status})
+    assert shown == {name: value for name, value in fields.items() if name != "lastUpdateTime"}

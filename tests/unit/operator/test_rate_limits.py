@@ -74,6 +74,16 @@ def test_starts_seen_before_keep_their_age_when_the_book_is_read_again() -> None
     assert pace.allowance(TEN, at(1.05)).count == 10
 
 
+def test_starts_of_rounds_that_have_the_same_time_all_count() -> None:
+    pace = RateWindow()
+    starts = [StartRecord(stamp(0), 4)]
+    pace.observe_starts(starts, at(0.0), just_changed=True)
+    starts.append(StartRecord(stamp(0), 4))  # a clock of whole seconds
+    pace.observe_starts(starts, at(0.5), just_changed=True)
+    assert pace.allowance(TEN, at(0.6)).count == 2
+    assert sum(start.count for start in pace.recent_starts(TEN, 2, at(0.6))) == 10
+
+
 def place(name: str, seconds: float) -> Reservation:
     return Reservation(f"uid-{name}", name, "", "", stamp(seconds))
 

@@ -9,7 +9,14 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.cli import run
 from asyncjob_operator.core.decide import POLICY_CHAINS
-from asyncjob_operator.core.permissions import CORE, RECOVERY, SCHEDULES, WORKERS, election
+from asyncjob_operator.core.permissions import (
+    CORE,
+    RECOVERY,
+    SCHEDULES,
+    STALE_WORKERS,
+    WORKERS,
+    election,
+)
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/operator.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ")]
@@ -33,10 +40,12 @@ def test_every_option_is_listed_with_its_variable_and_default(option: click.Opti
         assert default == str(option.default)
 
 
-def test_every_permission_is_listed() -> None:
-    for permission in (*CORE, *SCHEDULES, *RECOVERY, *WORKERS, *election(OPERATOR_LEASE)):
+def test_every_permission_is_listed_and_whether_nothing_works_without_it() -> None:
+    everything = (*CORE, *SCHEDULES, *RECOVERY, *WORKERS, *STALE_WORKERS)
+    for permission in (*everything, *election(OPERATOR_LEASE)):
         name = "/".join(filter(None, (permission.resource, permission.subresource)))
-        found = [line for line in ROWS if permission.verb in line and f"`{name}`" in line]
+        rows = [line for line in ROWS if permission.verb in line and f"`{name}`" in line]
+        found = [line for line in rows if ("does not work" in line) == permission.essential]
         assert found, permission
 
 

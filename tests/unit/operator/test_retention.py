@@ -98,6 +98,11 @@ def test_successes_do_not_push_dead_letters_out() -> None:
     assert gone(dead, finished("a", 2000), finished("b", 1000), queue=queue) == ["a"]
 
 
+def test_dead_letters_beyond_the_count_go_too() -> None:
+    dead = [finished(f"dead-{age}", age, Phase.DEAD_LETTER) for age in (3000, 2000, 1000)]
+    assert gone(*dead, queue=QueueView(max_finished=1)) == ["dead-3000", "dead-2000"]
+
+
 def test_beyond_a_namespaces_limit_the_oldest_go_whatever_protects_them() -> None:
     options = RetentionOptions(namespace_limit=2)
     jobs = [

@@ -7,6 +7,7 @@ import pytest
 
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
+from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT
 from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.core.workers import WorkerLeaseVersion, stale_leases, track_unchanged
 from asyncjob_operator.kube.paths import leases_path
@@ -84,7 +85,12 @@ class Scene:
         )
 
     def announce(self, pod: str, holder: str = "me") -> None:
-        meta = {"namespace": "ns", "name": f"asyncjob-worker-{pod}", "uid": f"uid-{pod}"}
+        meta = {
+            "namespace": "ns",
+            "name": f"asyncjob-worker-{pod}",
+            "uid": f"uid-{pod}",
+            "labels": {COMPONENT_LABEL: WORKER_COMPONENT},
+        }
         self.session.put(f"{PATH}/{meta['name']}", {"metadata": meta, "spec": {"holder": holder}})
 
     async def later(self, seconds: float) -> int:

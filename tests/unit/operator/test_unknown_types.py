@@ -99,6 +99,22 @@ def test_the_message_names_few_of_many_types() -> None:
     assert "1 live worker lists a, b, c, d, e and 3 more" in str(effect.change.fields["message"])
 
 
+@pytest.mark.parametrize(
+    ("workers", "types", "words"),
+    [
+        (1, (), "; 1 live worker lists nothing"),
+        (2, (), "; 2 live workers list nothing"),
+        (2, ("a", "b", "c", "d", "e"), "; 2 live workers list a, b, c, d, e"),
+    ],
+)
+def test_the_message_says_what_the_workers_list(
+    workers: int, types: tuple[str, ...], words: str
+) -> None:
+    effect = judged(waiting(missing=UnservedType(0.0, workers, types)), at(60)).effect
+    assert isinstance(effect, ChangePhase)
+    assert str(effect.change.fields["message"]).endswith(words)
+
+
 def test_a_worker_counts_once_it_has_renewed_before_our_eyes_and_for_as_long_as_it_says() -> None:
     roll = Roll()
     roll.take(0)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.supply import (
+    FILES,
+    ROOT,
     AuditOutput,
     AuditVerdict,
     Findings,
@@ -29,6 +31,10 @@ BAD: Any = {
 def of(*dependencies: Any, ignored: IgnoredVulnerability | None = None) -> Findings:
     ran = AuditOutput(json.dumps({"dependencies": dependencies}), "")
     return findings("worker", ran, {ignored.id: ignored} if ignored else {}, TODAY)
+
+
+def test_every_file_of_pins_is_looked_up() -> None:
+    assert set(FILES) == {file.stem for file in (ROOT / "requirements").glob("*.txt")}
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,39 @@ async def test_so_many_are_on_their_way_at_a_time_and_a_stop_holds_for_those_tha
     assert len(session.calls) == 2
 
 
+async def test_children_that_are_on_their_way_are_listed_and_a_refused_one_breaks_no_list() -> None:
+    answer = asyncio.Event()
+
+    class Slow(FakeSession):
+        made_so_far: tuple[Any, ...] = ()
+
+        async def create(self, path: str, body: Any) -> Any:
+            self.calls.append(Call("create", path, body))
+            await answer.wait()
+            if body == refused.manifest:
+                raise InvalidError("no")
+            self.made_so_far += (stored(order),)
+            return stored(order)
+
+        async def list(self, path: str, params: Any = None, *, accept: str = "") -> Any:
+            self.calls.append(Call("list", path, accept, params or {}))
+            for child in self.made_so_far:
+                yield child
+
+    order, refused = an_order(), an_order(2)
+    own = AttemptChildJobs(Slow().session, held(), pause=Pauses())
+    first = asyncio.wrap_future(own.submit(refused))
+    own.submit(order)
+    listed = asyncio.wrap_future(own.list())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not listed.done()
+    answer.set()
+    assert [child.name for child in await listed] == [order.name]
+    with pytest.raises(SubmitRefusedError):
+        await first
+
+
 @pytest.mark.parametrize(
     "error", [UnknownOutcomeError("reset"), ThrottledError("slow down"), ConflictError("try again")]
 )

@@ -1,5 +1,6 @@
 """How a job becomes ours, whatever the answers are."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,14 +15,20 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.claim import Candidate
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.claim import Candidate, LeaseHolder
 from asyncjob.lifecycle.policy import PolicyLayer
+from asyncjob.names import JOBS, collection_path
+from asyncjob_simulation.apiserver import Fault, MemoryAccess, MemoryConnections, ScriptedFaults
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
+from support.builders import job as raw_job
+from support.identities import Space
+from support.memory import memory_admin, memory_server
 from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
 
 LOST = UnknownOutcomeError("no answer")
@@ -101,6 +108,34 @@ async def test_an_adopted_claim_counts_from_when_it_was_first_sent() -> None:
     assert held
     assert before <= held.sent_at
     assert held.sent_at == held.started_at
+
+
+async def test_a_claim_that_was_throttled_counts_from_when_it_was_sent_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, faults = memory_server(), ScriptedFaults()
+    faults.add(Fault(status=429, retry_after=3), method="PATCH", path="/status", times=2)
+    pod = Space("work", memory_admin(server)).create().worker("worker-0")
+    made = server.create(collection_path("work", JOBS), raw_job("throttled"))
+    access = MemoryAccess(MemoryConnections(server, faults), pod.client.token, "work")
+    holder = LeaseHolder(pod.pod, pod.pod_uid, "worker-0/1")
+    now = [100.0]
+
+    async def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr("asyncjob.kube.transport.asyncio.sleep", sleep)
+    monkeypatch.setattr("asyncjob.kube.transport.retry_after_delay", lambda seconds: seconds)
+    monkeypatch.setattr("asyncjob_worker.claiming.claimer.boottime", lambda: now[0])
+    async with KubeSession(access, field_manager="tests") as session:
+        enforcement = EnforcementCheck(session, required=False)
+        late = HeartbeatLag(0.25, lambda: 0.0)
+        queue = QueueState(lambda: None)
+        tried = Claimer(session, an_app(), queue, holder, enforcement, lag=late)
+        version = made["metadata"]["resourceVersion"]
+        held = await tried.claim(replace(SHORT, name="throttled", resource_version=version))
+    assert held
+    assert (held.sent_at, held.lease_expires_at) == (106.0, 111.0)
 
 
 async def test_a_claim_that_never_arrived_is_sent_again_and_cannot_take_effect_twice() -> None:

@@ -320,4 +320,4 @@ async def test_a_handler_is_not_started_once_its_lease_may_have_ended(
     with capture_logs() as logs, pytest.raises(HandlerStopped) as stopped:
         await Run(starts, late)(work)
     assert (stopped.value.why, stopped.value.future) == (Stop.FENCED, None)
-    assert [entry["event"] for entry in logs] == ["lease lost before the handler began"]
+    assert [entry["event"] for entry in logs] == ["lease lost: no heartbeat was stored in time"]

@@ -33,6 +33,8 @@ class Bench:
         self.outcomes: list[tuple[str, Phase]] = []
         self.exhausted = 0
         self.stores = True
+        self.asked, self.answers = asyncio.Event(), asyncio.Event()
+        self.answers.set()
         self.freed: list[HeldJob] = []
         self.release = threading.Event()
         self.metrics = Metrics()
@@ -71,6 +73,8 @@ class Bench:
         assert of.job.uid in self.kept
         assert of.writing_outcome
         self.outcomes.append((of.job.uid, move.target))
+        self.asked.set()
+        await self.answers.wait()
         return move if self.stores else None
 
     def count(self, name: str, **labels: str) -> float | None:
@@ -192,6 +196,7 @@ async def test_a_handler_that_outlasts_the_drain_keeps_its_job_leased_and_unrele
     await running
     assert bench.outcomes == []
     assert (bench.kept, bench.runner.running) == (["u1"], {of})
+    assert bench.runner.outliving == {of}
 
 
 async def test_a_job_is_leased_until_the_end_of_a_process_that_gives_up_its_slots(
@@ -205,6 +210,18 @@ async def test_a_job_is_leased_until_the_end_of_a_process_that_gives_up_its_slot
     assert bench.kept == ["u1"]
 
 
+async def test_no_job_outlives_a_worker_that_is_cancelled_while_it_writes_the_outcome(
+    bench: Bench,
+) -> None:
+    bench.answers.clear()
+    running = asyncio.ensure_future(bench.runner.run(held()))
+    await bench.asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not bench.runner.outliving
+
+
 async def test_a_job_whose_lease_has_ended_before_the_claim_was_answered_is_not_started(
     bench: Bench,
 ) -> None:
@@ -214,6 +231,27 @@ async def test_a_job_whose_lease_has_ended_before_the_claim_was_answered_is_not_
     assert bench.outcomes == []
     assert bench.count("handler_seconds_count", type="echo") is None
     assert bench.count("fenced_total", type="echo") == 1
+
+
+async def test_the_event_loop_stops_a_handler_in_time_where_the_heartbeat_thread_hangs(
+    bench: Bench,
+) -> None:
+    kept, late = held(spec={"payload": "stay"}), held(uid="u2", spec={"payload": "stay"})
+    running = [asyncio.ensure_future(bench.runner.run(one)) for one in (kept, late)]
+    await begun(bench)
+    late.sent_at -= LEASE
+    bench.runner.fence_expired()
+    assert (kept.stopped, late.stopped) == (None, Stop.FENCED)
+    bench.release.set()
+    await asyncio.gather(*running)
+
+
+async def test_an_outcome_that_is_being_written_is_not_fenced(bench: Bench) -> None:
+    late = held(sent_at=boottime() - LEASE)
+    late.writing_outcome = True
+    bench.runner.running.add(late)
+    bench.runner.fence_expired()
+    assert late.stopped is None
 
 
 async def test_of_two_claims_of_one_job_the_end_of_the_first_leaves_the_second_alone(

@@ -55,6 +55,7 @@ class Recorder:
             "slots": {"drain": self.now("no more claims"), "run": self.told.wait},
             "runner": {
                 "running": {held()},
+                "outliving": set(),
                 "stop_waiting_for_abandoned": self.now("no wait for the abandoned"),
                 "stop_all": self.stop_all,
                 "set_resources": lambda _: self.note("resources opened"),
@@ -82,7 +83,9 @@ class Recorder:
 
     def stop_all(self, why: Stop) -> None:
         self.note(f"stop all: {why.value}")
-        if not self.stubborn:
+        if self.stubborn:
+            self.parts.runner.outliving.update(self.parts.runner.running)
+        else:
             self.parts.runner.running.clear()
         self.told.set()
 

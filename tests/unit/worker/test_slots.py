@@ -1,6 +1,7 @@
 """The slots: what they pick, and that nothing that goes wrong stops them."""
 
 import asyncio
+import random
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,11 +10,13 @@ import pytest
 
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.lifecycle.claim import Candidate
+from asyncjob_worker.claiming import slots
 from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.claiming.selector import ALONE_SECONDS, EMPTYING_SECONDS, ClaimSelector
 from asyncjob_worker.claiming.slots import Slots
+from asyncjob_worker.errors import HeartbeatLagError
 from asyncjob_worker.leases.held_job import HeldJob
 from support.worker_parts import candidate, held
 
@@ -27,6 +30,7 @@ class Bench:
     def __init__(self, limit: int = 100, limits: Mapping[str, int] | None = None) -> None:
         self.now = 0.0
         self.looks = 0
+        self.selections = 0
         self.backlog = Backlog(takeover_delay=1.0, limit=limit, limited_types=limits or ())
         self.queue = QueueState(lambda: None, self.look_again)
         self.queue.replace([])
@@ -39,6 +43,11 @@ class Bench:
             relist=self.look_again,
             limits=limits or {},
         )
+        self._select, self.choice.select = self.choice.select, self.select  # type: ignore[method-assign]
+
+    def select(self) -> Candidate | None:
+        self.selections += 1
+        return self._select()
 
     def look_again(self) -> None:
         self.looks += 1
@@ -178,6 +187,19 @@ def test_no_job_waits_for_ever_for_another_that_waits_for_it() -> None:
     assert bench.pick() is None
     bench.now = ALONE_SECONDS
     assert bench.pick() == "child"
+
+
+def test_what_opens_between_a_look_and_the_wait_is_looked_at_again() -> None:
+    bench = Bench()
+    bench.put("sound")
+    assert bench.pick() == "sound"
+    bench.put("p1", crashes=1)
+    assert bench.pick() is None
+    bench.now = EMPTYING_SECONDS - 1e-6
+    assert bench.pick() is None
+    bench.now = EMPTYING_SECONDS
+    assert bench.choice.ready_at() == EMPTYING_SECONDS
+    assert bench.pick() == "p1"
 
 
 def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
@@ -423,3 +445,131 @@ async def test_cancelled_slots_take_their_jobs_along() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert line.ended == []
+
+
+async def test_of_many_idle_slots_one_alone_looks_for_one_job() -> None:
+    bench = Bench()
+    line = Line(bench, 8)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    bench.selections = 0
+    for number in range(3):
+        bench.put(f"j{number}")
+        line.slots.wake()
+        line.slots.wake()
+        await line.settle()
+        assert (bench.selections, len(line.running)) == (number + 1, number + 1)
+    line.gate.set()
+    line.slots.drain()
+    await task
+
+
+async def test_many_jobs_at_once_wake_as_many_slots() -> None:
+    bench = Bench()
+    line = Line(bench, 8)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    bench.selections = 0
+    for number in range(6):
+        bench.put(f"j{number}")
+        line.slots.wake()
+    await line.settle()
+    assert (bench.selections, len(line.running)) == (6, 6)
+    line.gate.set()
+    line.slots.drain()
+    await task
+
+
+async def test_a_contested_job_leaves_the_next_to_the_same_slot_and_to_others() -> None:
+    bench = Bench()
+    line = Line(bench, 4, claim=lambda found: None if found.name < "b" else held(name=found.name))
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    bench.put("a1", "a2", "a3", "b1", "b2", "b3", "b4")
+    line.slots.wake()
+    await line.settle()
+    assert sorted(line.running) == ["b1", "b2", "b3", "b4"]
+    line.gate.set()
+    line.slots.drain()
+    await task
+
+
+async def test_behind_a_job_whose_claim_fails_the_next_is_taken_by_another_slot() -> None:
+    bench = Bench()
+
+    def refuse(found: Candidate) -> HeldJob:
+        if found.name == "short-lease":
+            raise HeartbeatLagError
+        return held(name=found.name)
+
+    line = Line(bench, 2, claim=refuse)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    bench.put("short-lease", "other")
+    line.slots.wake()
+    await line.settle()
+    assert line.running == ["other"]
+    line.gate.set()
+    line.slots.drain()
+    await task
+
+
+async def test_a_job_held_back_is_taken_in_time_by_one_slot_and_another_wakes_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    monkeypatch.setattr(slots, "boottime", lambda: bench.now)
+    bench.backlog.takeover_delay = bench.choice._min_takeover_delay = 0.05
+    bench.backlog.reassign([1] * PARTITIONS, 0)
+    line = Line(bench, 4)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    bench.put("foreign", "foreign-too")
+    line.slots.wake()
+    await line.settle()
+    assert line.running == []
+    bench.now, bench.selections = 0.06, 0
+    await asyncio.sleep(0.06)
+    await line.settle()
+    assert sorted(line.running) == ["foreign", "foreign-too"]
+    assert bench.selections == 2
+    line.gate.set()
+    line.slots.drain()
+    await task
+
+
+async def test_jobs_that_a_full_backlog_left_out_are_listed_again_by_an_idle_slot() -> None:
+    bench = Bench(limit=1)
+    line = Line(bench, 2)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    bench.put("kept", "left-out")
+    line.slots.wake()
+    await line.settle()
+    assert (line.running, bench.looks) == (["kept"], 1)
+    line.gate.set()
+    line.slots.drain()
+    await task
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_no_wake_up_is_lost_whatever_the_order(seed: int) -> None:
+    """Each job is put and told of once; slots free themselves at any moment in between."""
+    chance, bench = random.Random(seed), Bench(limits={"slow": 2})
+    line = Line(bench, 5, claim=lambda found: lost_at_times(chance, found))
+    line.gate.set()
+    task = asyncio.ensure_future(line.slots.run())
+    for number in range(200):
+        bench.put(f"j{number}", type=chance.choice(["slow", "a", "b"]))
+        line.slots.wake()
+        for _ in range(chance.choice([0, 0, 0, 1, 2, 7])):
+            await asyncio.sleep(0)
+    for _ in range(500):
+        await asyncio.sleep(0)
+    assert sorted(line.claimed) == sorted(f"j{number}" for number in range(200))
+    line.slots.drain()
+    await task
+
+
+def lost_at_times(chance: random.Random, found: Candidate) -> HeldJob | None:
+    return None if chance.random() < 0.3 else held(name=found.name)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from asyncjob.app import WorkerApp
-from asyncjob.errors import ConfigError
+from asyncjob.errors import ConfigError, message_of
 from asyncjob_worker import cli
 from asyncjob_worker.app_loader import app_folder, child_command, load_app
 from asyncjob_worker.cli import main
@@ -105,7 +105,7 @@ def test_each_mistake_is_one_clear_line_without_a_traceback(folder: Path, target
     assert MISTAKES[target].replace("FOLDER", str(folder)) in line
     with pytest.raises(ConfigError) as error:
         load_app(target)
-    assert f"Error: {error.value}" == line
+    assert f"Error: {message_of(error.value)}" == line
 
 
 def test_the_folder_of_an_app_is_found_without_importing_it(folder: Path) -> None:
@@ -182,7 +182,10 @@ def test_reloading_without_what_watches_files_says_what_to_install(
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     result = run("x:app", "--reload")
     assert result.exit_code == 1
-    assert result.output == "Error: --reload needs watchfiles: install asyncjob-worker[reload]\n"
+    assert result.output == (
+        "Error: --reload needs watchfiles: install asyncjob-worker[reload] "
+        "(asyncjob explain configuration)\n"
+    )
 
 
 def test_a_reloading_worker_is_a_child_in_a_hurry() -> None:

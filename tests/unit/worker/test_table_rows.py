@@ -121,3 +121,10 @@ def test_a_row_may_have_fewer_cells_or_more_than_there_are_columns(
 
 def test_no_row_is_read_before_the_columns_are_named() -> None:
     assert RowReader().read({"rows": [{"cells": ["j", "t"]}]}, "1") is None
+
+
+@pytest.mark.parametrize("policy", ['{"backoff":"Linear"}', "no JSON"])
+def test_a_job_with_a_policy_of_a_newer_version_is_passed_over(policy: str) -> None:
+    reader = RowReader()
+    assert reader.read(table(**{columns.RETRY_POLICY: policy}), "1") is None
+    assert reader.read(table(), "2")

@@ -1,21 +1,30 @@
 """The worker's own Lease, from the first announcement to the last."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from asyncjob.errors import (
     AlreadyExistsError,
+    ConflictError,
     ForbiddenError,
     ObjectNotFoundError,
     UnauthorizedError,
     UnknownOutcomeError,
 )
+from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.claim import LeaseHolder
+from asyncjob_simulation.apiserver import Fault, MemoryAccess, MemoryConnections, ScriptedFaults
 from asyncjob_worker.errors import CannotStartError
-from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration
+from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration, leases_path
+from support.identities import Space
+from support.memory import memory_admin, memory_server
 from support.worker_parts import ME, FakeSession, Pauses
 
-OK: dict[str, Any] = {}
+OK: dict[str, Any] = {"metadata": {"resourceVersion": "7"}}
+LISTED: dict[str, Any] = {"items": [{**OK, "spec": {"holderIdentity": ME.worker}}]}
+THERE = AlreadyExistsError("there")
 AWAY = UnknownOutcomeError("connection refused")
 ABSENT = ObjectNotFoundError("no lease")
 
@@ -25,27 +34,61 @@ def announcer(session: FakeSession, pauses: Pauses | None = None) -> WorkerRegis
     return WorkerRegistration(session.session, announcement, pauses or Pauses())
 
 
-async def test_the_first_announcement_creates_the_lease() -> None:
-    session = FakeSession(merge_patch=[ABSENT], create=[OK])
+async def test_the_first_announcement_creates_the_lease_and_shows_that_it_can_be_renewed() -> None:
+    session = FakeSession(create=[OK], merge_patch=[OK])
     await announcer(session).register()
+    assert [call.verb for call in session.calls] == ["create", "merge_patch"]
     (call,) = session.made("create")
     assert call.path.endswith("/leases")
     assert call.body["spec"]["holderIdentity"] == ME.worker
 
 
 async def test_a_restarted_worker_takes_its_pods_lease_over() -> None:
-    session = FakeSession(merge_patch=[OK])
+    session = FakeSession(create=[THERE], get=[LISTED], merge_patch=[OK])
     await announcer(session).register()
-    assert [call.verb for call in session.calls] == ["merge_patch"]
+    (call,) = session.made("merge_patch")
+    assert call.body["metadata"]["resourceVersion"] == "7"
 
 
-async def test_a_lease_that_appears_meanwhile_is_no_obstacle() -> None:
-    session = FakeSession(merge_patch=[ABSENT, OK], create=[AlreadyExistsError("there")])
-    await announcer(session).register()
+async def test_each_renewal_is_a_write_on_the_version_of_the_one_before() -> None:
+    session = FakeSession(
+        create=[OK], merge_patch=[{"metadata": {"resourceVersion": version}} for version in "89"]
+    )
+    ours = announcer(session)
+    await ours.register()
+    await ours.mark_draining()
+    await ours.mark_draining()
+    versions = [call.body["metadata"]["resourceVersion"] for call in session.made("merge_patch")]
+    assert versions == ["7", "8", "9"]
+
+
+async def test_a_renewal_whose_answer_was_lost_keeps_no_later_one_up() -> None:
+    session = FakeSession(create=[OK, THERE], merge_patch=[OK, AWAY, OK], get=[LISTED])
+    ours = announcer(session)
+    await ours.register()
+    await ours.mark_draining()
+    await ours.mark_draining()
+    assert len(session.made("merge_patch")) == 3
+
+
+async def test_a_renewal_and_the_mark_of_a_drain_do_not_get_in_each_others_way() -> None:
+    session = FakeSession(create=[OK], merge_patch=[OK])
+    ours = announcer(session)
+    await ours.register()
+    await asyncio.gather(ours.register(), ours.mark_draining())
+    assert [call.verb for call in session.calls] == ["create", *["merge_patch"] * 3]
+
+
+async def test_a_lease_that_was_removed_is_created_again() -> None:
+    session = FakeSession(create=[OK], merge_patch=[OK, ABSENT, OK])
+    ours = announcer(session)
+    await ours.register()
+    await ours.register()
+    assert len(session.made("create")) == 2
 
 
 async def test_an_api_server_that_is_away_is_waited_for() -> None:
-    session, pauses = FakeSession(merge_patch=[*[AWAY] * 10, OK]), Pauses()
+    session, pauses = FakeSession(create=[*[AWAY] * 10, OK], merge_patch=[OK]), Pauses()
     await announcer(session, pauses).register()
     assert len(pauses.seconds) == 10
     assert max(pauses.seconds) <= 60
@@ -54,9 +97,10 @@ async def test_an_api_server_that_is_away_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ({"merge_patch": [ForbiddenError("rbac")]}, "check the worker's RBAC"),
-        ({"merge_patch": [UnauthorizedError("401")]}, "token"),
-        ({"merge_patch": [ABSENT], "create": [ABSENT]}, "namespace 'ns' does not exist"),
+        ({"create": [ForbiddenError("rbac")]}, "check the worker's RBAC"),
+        ({"create": [OK], "merge_patch": [ForbiddenError("rbac")]}, "check the worker's RBAC"),
+        ({"create": [UnauthorizedError("401")]}, "token"),
+        ({"create": [ABSENT]}, "namespace 'ns' does not exist"),
     ],
 )
 async def test_where_waiting_is_of_no_use_it_says_what_to_do(answers: Any, words: str) -> None:
@@ -68,7 +112,7 @@ async def test_it_is_renewed_through_outages() -> None:
     class EnoughError(Exception):
         pass
 
-    session, rounds = FakeSession(merge_patch=[AWAY, OK]), list[int]()
+    session, rounds = FakeSession(create=[AWAY, OK], merge_patch=[OK]), list[int]()
 
     def count() -> None:
         rounds.append(1)
@@ -77,11 +121,11 @@ async def test_it_is_renewed_through_outages() -> None:
 
     with pytest.raises(EnoughError):
         await announcer(session).renew_periodically(count)
-    assert len(session.calls) == 3
+    assert len(session.calls) == 4
 
 
 async def test_a_draining_worker_says_so_and_goes_on_saying_so() -> None:
-    session = FakeSession(merge_patch=[OK])
+    session = FakeSession(create=[OK], merge_patch=[OK])
     ours = announcer(session)
     await ours.mark_draining()
     await ours.register()
@@ -89,7 +133,50 @@ async def test_a_draining_worker_says_so_and_goes_on_saying_so() -> None:
         assert '"draining":true' in call.body["metadata"]["annotations"]["asyncjob.dev/worker"]
 
 
-async def test_the_end_empties_the_lease_and_no_error_stops_it() -> None:
-    session = FakeSession(merge_patch=[AWAY])
+async def test_the_end_empties_the_lease() -> None:
+    session = FakeSession(create=[OK], merge_patch=[OK])
+    ours = announcer(session)
+    await ours.register()
+    await ours.deregister()
+    (_, call) = session.made("merge_patch")
+    assert call.body == {"spec": {"holderIdentity": ""}, "metadata": {"resourceVersion": "7"}}
+
+
+async def test_no_error_stops_the_end() -> None:
+    session = FakeSession(get=[AWAY])
     await announcer(session).deregister()
-    assert session.calls[0].body == {"spec": {"holderIdentity": ""}}
+    assert len(session.calls) == 1
+
+
+async def test_the_end_leaves_the_lease_of_a_newer_process_alone() -> None:
+    newer = {"items": [{**OK, "spec": {"holderIdentity": "newer"}}]}
+    session = FakeSession(create=[OK], merge_patch=[OK, ConflictError("changed")], get=[newer])
+    ours = announcer(session)
+    await ours.register()
+    await ours.deregister()
+    assert len(session.made("merge_patch")) == 2
+
+
+@pytest.mark.parametrize("write", ["register", "mark_draining", "deregister"])
+async def test_a_write_that_comes_after_the_restart_does_not_bring_the_older_process_back(
+    write: str,
+) -> None:
+    server, faults = memory_server(), ScriptedFaults()
+    pod = Space("work", memory_admin(server)).create().worker("worker-0")
+    access = MemoryAccess(MemoryConnections(server, faults), pod.client.token, "work")
+
+    def process(session: KubeSession, name: str) -> WorkerRegistration:
+        holder = LeaseHolder(pod.pod, pod.pod_uid, f"worker-0/{name}")
+        return WorkerRegistration(session, WorkerLease(holder, "default", 2, ["echo"], 15.0))
+
+    async with KubeSession(access, field_manager="tests") as session:
+        older, newer = process(session, "older"), process(session, "newer")
+        await older.register()
+        faults.add(Fault(lost="late", before=0.05), method="PATCH")
+        delayed = asyncio.ensure_future(getattr(older, write)())
+        await asyncio.sleep(0.01)  # it is on its way, and the process is killed
+        delayed.cancel()
+        await newer.register()
+        await asyncio.sleep(0.1)
+        lease = server.get(f"{leases_path('work')}/asyncjob-worker-worker-0")
+    assert lease["spec"]["holderIdentity"] == "worker-0/newer"

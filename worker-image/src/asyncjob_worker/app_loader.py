@@ -22,6 +22,7 @@ import structlog
 from asyncjob.app import WorkerApp
 from asyncjob.errors import AsyncJobError, ConfigError
 from asyncjob.interrupts import restore_sigint
+from asyncjob_worker.errors import AppNotLoadedError
 from asyncjob_worker.settings import Settings
 
 log = structlog.get_logger()
@@ -37,14 +38,14 @@ together, which leaves time to release its jobs."""
 def load_app(target: str) -> WorkerApp:
     """Import `module:attribute` (by default the attribute `app`), also from the current directory.
 
-    Raises ConfigError, which says what is missing or wrong.
+    Raises AppNotLoadedError, which says what is missing or wrong.
     """
     module_name, attribute = _split_target(target)
     app = _get_attribute(_import_module(module_name), attribute)
     if not isinstance(app, WorkerApp):
-        raise ConfigError(f"{target} is a {type(app).__name__}, not a WorkerApp")
+        raise AppNotLoadedError(f"{target} is a {type(app).__name__}, not a WorkerApp")
     if not app.handlers:
-        raise ConfigError(f'{target} has no handlers: register one with @app.handler("type")')
+        raise AppNotLoadedError(f'{target} has no handlers: register one with @app.handler("type")')
     app.check()
     return app
 
@@ -52,13 +53,13 @@ def load_app(target: str) -> WorkerApp:
 def app_folder(target: str) -> Path:
     """Return the folder of the app's top-level package or module, without importing it.
 
-    Raises ConfigError if there is no such module.
+    Raises AppNotLoadedError if there is no such module.
     """
     _add_current_folder()
     name = _split_target(target)[0].partition(".")[0]
     spec = importlib.util.find_spec(name)
     if spec is None:
-        raise ConfigError(f"cannot import {name}: no module named {name!r}")
+        raise AppNotLoadedError(f"cannot import {name}: no module named {name!r}")
     locations = spec.submodule_search_locations
     return Path(next(iter(locations)) if locations else str(spec.origin)).resolve().parent / (
         name if locations else ""
@@ -68,7 +69,7 @@ def app_folder(target: str) -> Path:
 def _split_target(target: str) -> tuple[str, str]:
     module_name, _, attribute = target.partition(":")
     if not module_name or module_name.startswith("."):
-        raise ConfigError(f"{target!r} names no module: give it as module:attribute")
+        raise AppNotLoadedError(f"{target!r} names no module: give it as module:attribute")
     return module_name, attribute or "app"
 
 
@@ -86,10 +87,10 @@ def _import_module(module_name: str) -> ModuleType:
         reason = f"no module named {error.name!r}"
         if not _is_parent(str(error.name), of=module_name):
             reason = f"{reason} ({_location(error)})"
-        raise ConfigError(f"cannot import {module_name}: {reason}") from error
+        raise AppNotLoadedError(f"cannot import {module_name}: {reason}") from error
     except (Exception, SystemExit) as error:  # a module may raise anything as it is imported
         reason = f"{_describe_error(error)} ({_location(error)})"
-        raise ConfigError(f"cannot import {module_name}: {reason}") from error
+        raise AppNotLoadedError(f"cannot import {module_name}: {reason}") from error
 
 
 def _is_parent(name: str, *, of: str) -> bool:
@@ -122,7 +123,7 @@ def _location(error: BaseException) -> str:
 
 def _get_attribute(module: ModuleType, attribute: str) -> object:
     if not hasattr(module, attribute):
-        raise ConfigError(f"module {module.__name__} has no {attribute!r}")
+        raise AppNotLoadedError(f"module {module.__name__} has no {attribute!r}")
     return getattr(module, attribute)
 
 

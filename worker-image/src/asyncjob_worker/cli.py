@@ -13,14 +13,15 @@ import threading
 import traceback
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from enum import IntEnum
 from typing import Any, NoReturn
 
 import click
 import uvloop
 
 from asyncjob.app import WorkerApp
-from asyncjob.app.threads import run_in_daemon_thread
-from asyncjob.errors import AsyncJobError
+from asyncjob.daemon_threads import run_in_daemon_thread
+from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.access import ClusterAccess
 from asyncjob.lifecycle.claim import LeaseHolder
@@ -33,8 +34,18 @@ from asyncjob_worker.settings import Settings, identify
 from asyncjob_worker.tracing import Tracing, tracing_of
 from asyncjob_worker.worker import Worker
 
-EXIT_RESTART = 3
-"""Exit code of a worker that asks to be restarted."""
+
+class WorkerExitCode(IntEnum):
+    """How the worker ends; `asyncjob explain` says more of each."""
+
+    STOPPED = 0
+    FAILED = 1
+    USAGE = 2
+    """Given by click."""
+
+    RESTART = 3
+    """The worker asks to be restarted."""
+
 
 BUILT_IN_APP = "asyncjob_worker.builtin:app"
 
@@ -85,7 +96,7 @@ async def _serve_and_exit(
     Python from ending, and the container from being restarted.
     """
     access = await load_access(options["kubeconfig"], options["namespace"])
-    code = 1
+    code = WorkerExitCode.FAILED
     try:
         code = await _serve(app, settings, holder, access)
     except AsyncJobError as error:
@@ -97,7 +108,7 @@ async def _serve_and_exit(
 
 async def _serve(
     app: WorkerApp, settings: Settings, holder: LeaseHolder, access: ClusterAccess
-) -> int:
+) -> WorkerExitCode:
     metrics = Metrics()
     async with (
         KubeSession(
@@ -113,7 +124,7 @@ async def _serve(
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, worker.stop)
         with serve_health(settings, worker.health(), metrics.registry):
-            return 0 if await worker.run() else EXIT_RESTART
+            return WorkerExitCode.STOPPED if await worker.run() else WorkerExitCode.RESTART
 
 
 @asynccontextmanager
@@ -135,7 +146,7 @@ def _exit_on_sigterm() -> Iterator[None]:
     A container's first process ignores SIGTERM unless it installs a handler. Later the event loop
     has one. A worker that missed the signal would claim jobs and be killed while they run.
     """
-    previous = signal.signal(signal.SIGTERM, lambda *_: _exit_now(0))
+    previous = signal.signal(signal.SIGTERM, lambda *_: _exit_now(WorkerExitCode.STOPPED))
     try:
         yield
     finally:
@@ -143,7 +154,7 @@ def _exit_on_sigterm() -> Iterator[None]:
 
 
 def _explain(error: AsyncJobError) -> click.ClickException:
-    return click.ClickException(" ".join(str(error).split()))
+    return click.ClickException(message_of(error))
 
 
 def _exit_now(code: int) -> NoReturn:

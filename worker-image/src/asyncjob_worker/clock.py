@@ -11,6 +11,11 @@ def now_text() -> str:
     return format_timestamp(datetime.now(UTC))
 
 
+def micro_time_text() -> str:
+    """Return the wall clock with microseconds, as coordination Leases want it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def wall_nanoseconds() -> int:
     """Return the wall clock in nanoseconds since 1970, as OpenTelemetry spans have it."""
     return time.time_ns()

@@ -23,6 +23,7 @@ from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
 from asyncjob_worker.clock import boottime, now_text
 from asyncjob_worker.execution.child_jobs import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
+from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.hooks import HookEvents, Hooks
 from asyncjob_worker.execution.runner import JobRunner
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
@@ -94,6 +95,7 @@ class Components:
             metrics=metrics,
             tracing=tracing,
             events=self.events,
+            record=HandlerRecorder(settings.handler_record) if settings.handler_record else None,
             children=partial(
                 AttemptChildJobs, session, limiter=asyncio.Semaphore(MAX_CONCURRENT_SUBMITS)
             ),

@@ -21,7 +21,7 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from asyncjob.errors import ConfigError
+from asyncjob_worker.errors import PortTakenError
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.stall_detector import LivenessCounter, Watchdog
 from asyncjob_worker.settings import Settings
@@ -107,7 +107,7 @@ class Health:
 
 @contextmanager
 def serve_health(settings: Settings, health: Health, registry: CollectorRegistry) -> Iterator[None]:
-    """Serve while inside; not at all on port 0. Raises ConfigError if the port cannot be opened."""
+    """Serve while inside; not at all on port 0. Raises PortTakenError."""
     if not settings.health_port:
         yield
         return
@@ -120,13 +120,13 @@ def serve_health(settings: Settings, health: Health, registry: CollectorRegistry
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raises ConfigError, which says what is wrong."""
+    """Return a listening socket; raises PortTakenError, which says what is wrong."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     dual_stack = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
         return socket.create_server((host, port), family=family, dualstack_ipv6=dual_stack)
     except OSError as error:
-        raise ConfigError(
+        raise PortTakenError(
             f"cannot serve health and metrics on {host} port {port}: {error.strerror or error}; "
             "choose another --health-port or --health-host, or --health-port=0 for none"
         ) from error

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import click
 import orjson
 
+from asyncjob.errors import message_of
 from asyncjob.models.base import QUEUE_PATTERN
 from asyncjob.offload import Address, AddressError, DriverMissingError
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS, check_driver
@@ -147,6 +148,14 @@ RUNNING: Final = (
         help="For development: restart the worker whenever a Python file beside the app changes.",
     ),
     _option(
+        "--handler-record",
+        type=click.Path(dir_okay=False),
+        default="",
+        show_default="none",
+        help="File to record begin, end and checkpoints of each handler in, for `asyncjob audit "
+        "check`.",
+    ),
+    _option(
         "--log-format",
         type=click.Choice(["text", "json"]),
         default="text",
@@ -265,7 +274,7 @@ def _check_drivers(settings: OffloadSettings) -> None:
         for protocol in sorted(settings.protocols()):
             check_driver(protocol)
     except DriverMissingError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(message_of(error)) from error
 
 
 class TerseCommand(click.Command):

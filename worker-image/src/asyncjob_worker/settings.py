@@ -12,12 +12,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from asyncjob.errors import ConfigError
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.logs import LogFormat
 from asyncjob.names import DEFAULT_QUEUE
 from asyncjob.offload import Address, AllowList, Store, default_prefixes
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
+from asyncjob_worker.errors import NoPodError
 
 CGROUP = Path("/sys/fs/cgroup")
 
@@ -92,6 +92,9 @@ class Settings:
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     """Where larger results go and payloads may come from."""
 
+    handler_record: str = ""
+    """File that begin, end and checkpoints of handlers are recorded in; empty means none."""
+
     require_policy: bool = True
     """Whether to refuse to run where the API server does not enforce ownership."""
 
@@ -119,10 +122,10 @@ class Settings:
 def identify(pod: str | None, pod_uid: str | None) -> LeaseHolder:
     """Return the lease holder that this process is: its pod, and an identity unique to this start.
 
-    Raises ConfigError if the pod's name or UID is missing.
+    Raises NoPodError if the pod's name or UID is missing.
     """
     if not pod or not pod_uid:
-        raise ConfigError(
+        raise NoPodError(
             "POD_NAME and POD_UID are not set: the worker's pod takes them from its own "
             "metadata.name and metadata.uid; `make up` sets them for development"
         )

@@ -112,7 +112,7 @@ class Worker:
         finally:
             await self._components.hooks.close()
             await self._resources.close(CLOSE_STOP_WAITS * self._settings.stop_grace_seconds)
-            if not self._components.runner.running:
+            if not self._components.runner.outliving:
                 self._components.heartbeat.stop()
 
     async def _serve(self) -> bool:
@@ -177,9 +177,13 @@ class Worker:
         return run_informer(self._session, path, follower, params, on_watch=on_watch)
 
     async def _tick_liveness(self) -> None:
-        """Show the heartbeat thread and the health checks that the event loop runs."""
+        """Show the heartbeat thread and the health checks that the event loop runs.
+
+        Either of the two stops handlers in time where the other hangs.
+        """
         while True:
             self._components.loop_liveness.tick()
+            self._components.runner.fence_expired()
             await asyncio.sleep(LIVENESS_TICK_SECONDS)
 
     async def _watch_heartbeat(self) -> None:

@@ -3,7 +3,8 @@
 Each replica counts what the watch shows and what it has created itself, and sees what the others
 create a moment later; so it may run ahead of the watch by a share of the remaining capacity only,
 and by one job where little is left. Once the watch shows one of its jobs, it has shown all that was
-created before. So R replicas exceed the limit by at most R - 1 jobs.
+created before. So R replicas exceed a small limit by at most R - 1 jobs, and a large one as well
+unless a replica's requests or watch take longer than the others need to fill all that is left.
 """
 
 import asyncio
@@ -17,6 +18,11 @@ from asyncjob_gateway.cache.jobs import JobCache
 AHEAD_SHARE: Final = 8
 """Part of the room that a replica may take before the watch has shown it: up to so many replicas
 together do not go beyond the limit while there is more than one job's room for each.
+"""
+
+AHEAD_FROM: Final = 64
+"""Below this room a replica creates one job at a time: of two requests that took long while the
+others filled what was left, the second would go beyond the limit as well.
 """
 
 WATCH_WAIT_SECONDS: Final = 2.0
@@ -80,7 +86,8 @@ class QueueCapacity:
         else:
             self._holds.pop(queue, None)
         left = self._remaining(queue, limit)
-        return left > 0 and len(unseen) >= max(1, left // AHEAD_SHARE)
+        allowed = left // AHEAD_SHARE if left >= AHEAD_FROM else 1
+        return left > 0 and len(unseen) >= allowed
 
     def _remaining(self, queue: str, limit: int) -> int:
         """Return how many more jobs there is room for; those created here are in the cache."""

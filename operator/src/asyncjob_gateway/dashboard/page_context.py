@@ -31,7 +31,7 @@ from asyncjob_gateway.limits.load import acquire_request_slot
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """A visit to a page: what can be read and done, and the frame around the answer."""
+    """A request for a page: what can be read and done, and the frame around the answer."""
 
     request_context: RequestContext
     frame: Frame
@@ -54,9 +54,9 @@ class PageContext:
 
 async def page_context(request: Request, *rights: Right) -> PageContext:
     """Enter a page to read it; raises RefusedError unless the reader has the rights."""
-    room = await _make_context(request, rights)
+    ctx = await _make_context(request, rights)
     acquire_request_slot(request)
-    return room
+    return ctx
 
 
 async def form_context(request: Request, *rights: Right) -> tuple[PageContext, Form]:
@@ -65,25 +65,25 @@ async def form_context(request: Request, *rights: Right) -> tuple[PageContext, F
     The address names the namespace, so that rights are asked for before the form is waited for.
     """
     check_origin(request)
-    room = await _make_context(request, rights)
-    visit = room.request_context
-    context, who = visit.app, visit.caller.username
+    ctx = await _make_context(request, rights)
+    found = ctx.request_context
+    context, who = found.app, found.caller.username
     form = await read_form(request, context.body_reader, context.settings.max_body, who)
-    if field_value(form, "namespace") not in {"", visit.namespace}:
+    if field_value(form, "namespace") not in {"", found.namespace}:
         raise RefusedError(
             problem_types.STALE_FORM, "the form is for another namespace: load its page again"
         )
     acquire_request_slot(request, sum(len(text) for texts in form.values() for text in texts))
-    return room, form
+    return ctx, form
 
 
 async def _make_context(request: Request, rights: tuple[Right, ...]) -> PageContext:
-    visit = await request_context(request, request.query_params.get("namespace") or None)
-    frame = _frame_of(request, visit, await check_permissions(visit))
+    ctx = await request_context(request, request.query_params.get("namespace") or None)
+    frame = _frame_of(request, ctx, await check_permissions(ctx))
     request.state.frame = frame  # for the page that says so, if it is refused, or goes wrong inside
     for right in rights:
-        await visit.require(right)
-    return PageContext(visit, frame)
+        await ctx.require(right)
+    return PageContext(ctx, frame)
 
 
 def anonymous_frame(request: Request) -> Frame:

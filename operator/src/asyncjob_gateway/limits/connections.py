@@ -150,7 +150,7 @@ class GatewayHttpProtocol(H11Protocol):
         self.connections_.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Make room for another."""
+        """Give back what was taken."""
         self.connections_.remove(self)
         super().connection_lost(exc)
 

@@ -13,7 +13,7 @@ from asyncjob_gateway.errors import RefusedError
 log = structlog.get_logger()
 
 _PROBES = frozenset({"/healthz", "/readyz"})
-_SLOT_KEY = "turn"
+_SLOT_KEY = "request_slot"
 
 LARGE_BODY_BYTES: Final = 64 * 1024
 MAX_LARGE_BYTES: Final = 16 * 1024 * 1024
@@ -23,7 +23,7 @@ MAX_LARGE_BYTES: Final = 16 * 1024 * 1024
 class LoadLimitMiddleware:
     """Serves an app within bounds.
 
-    A request takes one of the places once it can be worked on: its caller is known and its body is
+    A request takes one of the slots once it can be worked on: its caller is known and its body is
     there. Whoever lets the gateway wait for either takes none. A stream of events, once begun, is
     neither counted nor timed.
     """
@@ -40,35 +40,36 @@ class LoadLimitMiddleware:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             await self._app(scope, receive, send)
             return
-        turn, limit = RequestSlot(self), asyncio.timeout(self._timeout)
+        slot, limit = RequestSlot(self), asyncio.timeout(self._timeout)
         state = scope.setdefault("state", {})
-        state[_SLOT_KEY] = turn
+        state[_SLOT_KEY] = slot
         try:
             async with limit:
-                await self._app(scope, receive, turn.wrap_send(send, limit))
+                await self._app(scope, receive, slot.wrap_send(send, limit))
         except TimeoutError:
             if not limit.expired():
                 raise
-            if not turn.response_started:
+            if not slot.response_started:
                 raise RefusedError(problem_types.TIMED_OUT, retry_after=1.0) from None
             log.info("answer not taken in time")
             state["hang_up"]()
         finally:
-            turn.release()
+            slot.release()
 
     def acquire(self, large_bytes: int = 0) -> None:
-        """Take a place, and room for a large body; raises RefusedError where there is none.
+        """Take a slot, and the bytes of a large body; raises RefusedError where too few are free.
 
         One large body is always worked on, however large it is.
         """
-        crowded = self._large_bytes and self._large_bytes + large_bytes > MAX_LARGE_BYTES
-        if self._running >= self._max_requests or (large_bytes and crowded):
+        is_alone = not large_bytes or not self._large_bytes
+        fits = is_alone or self._large_bytes + large_bytes <= MAX_LARGE_BYTES
+        if self._running >= self._max_requests or not fits:
             raise RefusedError(problem_types.BUSY, retry_after=1.0)
         self._running += 1
         self._large_bytes += large_bytes
 
     def release(self, large_bytes: int = 0) -> None:
-        """Make room for another."""
+        """Give back what was taken."""
         self._running -= 1
         self._large_bytes -= large_bytes
 
@@ -83,14 +84,14 @@ class RequestSlot:
         self._large_bytes = 0
 
     def acquire(self, body_bytes: int = 0) -> None:
-        """Take a place; raises RefusedError where there is none."""
+        """Take a slot; raises RefusedError where none is free."""
         if not self._acquired:
             large_bytes = body_bytes if body_bytes > LARGE_BODY_BYTES else 0
             self._limiter.acquire(large_bytes)
             self._acquired, self._large_bytes = True, large_bytes
 
     def release(self) -> None:
-        """Make room for another."""
+        """Give back what was taken."""
         if self._acquired:
             self._acquired = False
             self._limiter.release(self._large_bytes)
@@ -114,8 +115,8 @@ def acquire_request_slot(request: Request, body_bytes: int = 0) -> None:
 
     Raises RefusedError where as many are under way, or with as large bodies, as there may be.
     """
-    turn: RequestSlot = request.state.turn
-    turn.acquire(body_bytes)
+    slot: RequestSlot = request.state.request_slot
+    slot.acquire(body_bytes)
 
 
 def _is_stream(message: Message) -> bool:

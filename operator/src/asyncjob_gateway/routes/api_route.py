@@ -113,10 +113,13 @@ class ApiRoute(APIRoute):
             strict = StrictJsonRequest(request.scope, request.receive)
             await authenticate(strict, strict.headers)
             _check_given_once(strict, lists)
-            strict.state.visit = await request_context(strict, _namespace_of(strict), *rights)
+            strict.state.request_context = await request_context(
+                strict, _namespace_of(strict), *rights
+            )
             if body is not None:
                 await self._read_body(strict, body)
-            acquire_request_slot(strict)
+            else:
+                acquire_request_slot(strict)
             return await handle(strict)
 
         return handle_strictly
@@ -151,13 +154,13 @@ class NamespaceQuery(RequestModel):
 
 @dataclass(frozen=True, slots=True)
 class _AuthorizedRequest:
-    """Gives the visit of a caller who has these rights; the route has asked for them by then."""
+    """Gives the context of the request; the route has asked for these rights by then."""
 
     rights: tuple[Right, ...]
 
     async def __call__(self, request: Request) -> RequestContext:
-        visit: RequestContext = request.state.visit
-        return visit
+        found: RequestContext = request.state.request_context
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +174,12 @@ class _AuthorizedNamespaceRequest:
         request: Request,
         where: Annotated[NamespaceQuery, Query()],  # noqa: ARG002  # documents it, and refuses others
     ) -> RequestContext:
-        visit: RequestContext = request.state.visit
-        return visit
+        found: RequestContext = request.state.request_context
+        return found
 
 
 def authorized(*rights: Right) -> Any:
-    """Return the dependency that gives a Visit to callers with these rights."""
+    """Return the dependency that gives a RequestContext to callers with these rights."""
     return Depends(_AuthorizedNamespaceRequest(rights))
 
 
@@ -194,7 +197,7 @@ def rights_of(dependant: Dependant) -> tuple[Right, ...]:
         if isinstance(call, _AuthorizedNamespaceRequest | _AuthorizedRequest)
     ]
     if not found:
-        raise TypeError(f"{dependant.call}: a route says by `visiting` which rights it takes")
+        raise TypeError(f"{dependant.call}: a route says by `authorized` which rights it takes")
     return tuple(right for rights in found for right in rights)
 
 

@@ -19,7 +19,9 @@ from asyncjob_operator.core.liveness import (
     PodView,
     is_same_termination,
     read_pod,
+    status_written,
 )
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.workers import (
     AffectedTypes,
     QueueWorkers,
@@ -53,12 +55,12 @@ class WorkerPodCache:
     until pods have been listed, and stays so without the permission to list them.
     """
 
-    def __init__(self, clock: Callable[[], float], on_change: Callable[[str, str], None]) -> None:
+    def __init__(self, now: Callable[[], Now], on_change: Callable[[str, str], None]) -> None:
         self.pods_known = False
-        self._clock = clock
+        self._now = now
         self._on_change = on_change
         self._pods: dict[PodName, PodView] = {}
-        self._termination_seen_at: dict[PodName, float] = {}
+        self._termination_shown_at: dict[PodName, float | None] = {}
         self._newest_process: dict[PodName, WorkerProcess] = {}
         self._pod_versions: VersionTracker[PodName] = VersionTracker()
         self._lease_versions: VersionTracker[PodName] = VersionTracker()
@@ -77,7 +79,7 @@ class WorkerPodCache:
             pod=pod if pod and pod.uid == lease.holder_uid else None,
             newest_worker=own_process.worker,
             newest_worker_since=own_process.since,
-            termination_seen_at=self._termination_seen_at.get(name, 0.0),
+            termination_shown_at=self._termination_shown_at.get(name),
         )
 
     def on_pods_relisted(self) -> None:
@@ -86,13 +88,23 @@ class WorkerPodCache:
         What the list shows may have happened long ago, even before a process that is known already
         was announced. So its time of observation begins again.
         """
-        now = self._clock()
+        now = self._now().monotonic
         self._newest_process = {
             name: replace(process, since=now) for name, process in self._newest_process.items()
         }
 
+    def on_pod_read(self, obj: JsonObject) -> None:
+        """Store a pod that was read apart from the watch.
+
+        Its status may have been written several times since its container ended.
+        """
+        self._store_pod(obj, None)
+
     def on_pod_update(self, obj: JsonObject) -> None:
-        """Store a pod, unless a newer version is known."""
+        """Store a pod as the watch shows it, unless a newer version is known."""
+        self._store_pod(obj, self._written_at(obj))
+
+    def _store_pod(self, obj: JsonObject, written_at: float | None) -> None:
         pod = read_pod(obj)
         name = (pod.namespace, pod.name)
         if not self._pod_versions.accept(name, text(child(obj, "metadata"), "resourceVersion")):
@@ -106,7 +118,7 @@ class WorkerPodCache:
             and previous.termination
             and is_same_termination(previous.termination, pod.termination)
         ):
-            self._termination_seen_at[name] = self._clock()
+            self._termination_shown_at[name] = written_at
         if previous and previous.uid != pod.uid:
             self._on_change(pod.namespace, previous.uid)
         self._on_change(pod.namespace, pod.uid)
@@ -114,7 +126,7 @@ class WorkerPodCache:
     def on_pod_delete(self, namespace: str, name: str) -> None:
         """Forget a deleted pod."""
         self._pod_versions.record_deleted((namespace, name))
-        self._termination_seen_at.pop((namespace, name), None)
+        self._termination_shown_at.pop((namespace, name), None)
         previous = self._pods.pop((namespace, name), None)
         if previous:
             self._on_change(namespace, previous.uid)
@@ -127,13 +139,22 @@ class WorkerPodCache:
             return
         previous = self._newest_process.get(name, NO_PROCESS)
         if (previous.pod_uid, previous.worker) != (lease.pod_uid, lease.holder):
-            self._newest_process[name] = WorkerProcess(lease.pod_uid, lease.holder, self._clock())
+            since = self._now().monotonic
+            self._newest_process[name] = WorkerProcess(lease.pod_uid, lease.holder, since)
             self._on_change(lease.namespace, lease.pod_uid)
 
     def on_lease_delete(self, namespace: str, lease: str) -> None:
         """Forget a deleted Lease; that does not prove that the process has ended."""
         self._lease_versions.record_deleted((namespace, pod_of_lease(lease)))
         self._newest_process.pop((namespace, pod_of_lease(lease)), None)
+
+    def _written_at(self, pod: JsonObject) -> float | None:
+        """Return when a pod's status was written, on this replica's monotonic clock.
+
+        None where that is not known. It may be long ago: a watch can be late.
+        """
+        now, written = self._now(), status_written(pod)
+        return None if written is None else now.monotonic - max(0.0, now.server_wall - written)
 
     def pods_in(self, namespace: str | None) -> list[PodName]:
         """Return the names of the known pods of one namespace, or of all."""

@@ -16,6 +16,7 @@ from asyncjob_operator.cache.jobs import JobAddress, JobStore
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.cache.queues import AdmissionCache, QueueCache
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
+from asyncjob_operator.cache.statuses import StatusCache
 from asyncjob_operator.cache.versions import WatchPosition
 from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
 from asyncjob_operator.controllers.workqueue import DelayingQueue
@@ -71,11 +72,12 @@ class JobEvaluator:
     ) -> None:
         self.quarantine = quarantine or Quarantine(lambda: now().monotonic, lambda _kind: None)
         self.store = JobStore()
+        self.statuses = StatusCache()
         self.watch_position = WatchPosition()
         self.delaying_queue = DelayingQueue()
         self.dependency_graph = DependencyGraph(self.store, self.delaying_queue.add_all)
         self.scheduled_jobs = ScheduledJobCache()
-        self.worker_pods = WorkerPodCache(lambda: now().monotonic, self._on_pod_change)
+        self.worker_pods = WorkerPodCache(now, self._on_pod_change)
         self.admission_cache = AdmissionCache(now, listener.enqueue_admission, self.evaluate)
         self.queues = QueueCache(self._on_queue_change, self.admission_cache)
         self.worker_registry = WorkerRegistry(
@@ -112,6 +114,21 @@ class JobEvaluator:
         now = Now(now.monotonic, now.wall, jitter)
         return job, self._decide(job, now, just_changed=True)
 
+    def decide_from_cache(
+        self, uid: str, jitter: float
+    ) -> tuple[JobView, JsonObject, Decision] | None:
+        """Decide about a job that is being reconciled as its last known version is.
+
+        None unless what a change of its phase is written from is at hand in that version.
+        """
+        job = self.store.get(uid)
+        obj = self.statuses.get(job) if job else None
+        if job is None or obj is None:
+            return None
+        now = self._now()
+        now = Now(now.monotonic, now.wall, jitter)
+        return job, obj, self._decide(job, now, just_changed=False)
+
     def on_delete_event(self, obj: JsonObject) -> None:
         """Handle a DELETED event, also of a job that could never be read."""
         meta = child(obj, "metadata")
@@ -135,6 +152,7 @@ class JobEvaluator:
         self._observations.pop(uid, None)
         self._refused_redrives.pop(uid, None)
         self._rerun_retry_at.pop(uid, None)
+        self.statuses.forget(uid)
         self.delaying_queue.forget(uid)
         self._listener.dequeue(uid)
         if job:
@@ -196,6 +214,7 @@ class JobEvaluator:
         siblings = self.dependency_graph.siblings_status(job)
         duplicates = self.store.first_duplicates(job)
         self.store.put(job)
+        self.statuses.keep(job, obj)
         if job.control.rerun <= job.reruns:
             self._rerun_retry_at.pop(job.uid, None)
         self._evaluate_many(self.dependency_graph.on_update(job, known, siblings))

@@ -35,6 +35,7 @@ from asyncjob_operator.core.decision import (
     CascadeCancel,
     ChangePhase,
     CreateRerun,
+    Decision,
     Effect,
     RefuseRedrive,
     UpdateWaitReason,
@@ -105,11 +106,10 @@ class JobReconciler:
             return
         policy = "none"
         try:
-            obj = await self._session.get(job_path(location.namespace, location.name))
-            if text(child(obj, "metadata"), "uid") != uid:
-                self._evaluator.on_delete(uid)
+            decided = self._decide_from_cache(uid) or await self._decide_live(uid, location)
+            if decided is None:
                 return
-            job, decision = self._evaluator.refresh(obj, random_fraction())
+            job, obj, decision = decided
             if decision.effect is None:
                 self._reset_backoff(uid)
                 return
@@ -123,6 +123,26 @@ class JobReconciler:
         except ApiError as error:
             with job_name_log_context(location.namespace, location.name):
                 self._on_error(location, uid, policy, error)
+
+    def _decide_from_cache(self, uid: str) -> tuple[JobView, JsonObject, Decision] | None:
+        """Return a change of phase that the job's last known version calls for, with that version.
+
+        The write takes effect on that version only, so that an old one leads to a conflict. What
+        else is due, or due of a job that is not at hand in full, is decided from a live read.
+        """
+        decided = self._evaluator.decide_from_cache(uid, random_fraction())
+        return decided if decided and isinstance(decided[2].effect, ChangePhase) else None
+
+    async def _decide_live(
+        self, uid: str, location: JobAddress
+    ) -> tuple[JobView, JsonObject, Decision] | None:
+        """Read the job and decide again; None if it is gone, even if another has its name."""
+        obj = await self._session.get(job_path(location.namespace, location.name))
+        if text(child(obj, "metadata"), "uid") != uid:
+            self._evaluator.on_delete(uid)
+            return None
+        job, decision = self._evaluator.refresh(obj, random_fraction())
+        return job, obj, decision
 
     def object_ref(self, key: str) -> ObjectRef:
         """Return the job with this UID, in the known version."""
@@ -143,6 +163,7 @@ class JobReconciler:
         )
         if not await self._preconditions.verify(precondition):
             self._count(effect.policy, "disproved")
+            self._evaluator.statuses.forget(job.uid)
             self._evaluator.requeue_after(job.uid, self._backoff.record_failure(job.uid))
             return
         if not self._leads():
@@ -185,6 +206,7 @@ class JobReconciler:
             self._metrics.recovery_seconds.observe(seconds_silent)
 
     def _on_error(self, location: JobAddress, uid: str, policy: str, error: ApiError) -> None:
+        self._evaluator.statuses.forget(uid)
         pause = self._backoff.record_failure(uid)
         if isinstance(error, ConflictError):
             self._count(policy, "conflict")

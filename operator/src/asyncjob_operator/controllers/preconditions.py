@@ -18,6 +18,7 @@ from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.decision import (
     CancelCascades,
     ChildrenFinished,
+    ContainerDown,
     DependencyCycle,
     DependencyFailed,
     DependencyMissing,
@@ -29,6 +30,7 @@ from asyncjob_operator.core.decision import (
     WorkerReplaced,
 )
 from asyncjob_operator.core.dependencies import RelatedJob, related_job
+from asyncjob_operator.core.liveness import read_pod
 from asyncjob_operator.core.workers import WorkerRecord, worker_record
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
@@ -48,11 +50,12 @@ class CacheUpdates:
     """Where live reads are stored, so that they correct the cache."""
 
     on_pod: Callable[[JsonObject], None]
+    on_pod_deleted: Callable[[str, str], None]
     on_lease: Callable[[JsonObject], None]
     on_lease_deleted: Callable[[str, str], None]
     on_job: Callable[[JsonObject], None]
     on_job_deleted: Callable[[str], None]
-    is_current: Callable[[str], bool] = lambda _uid: False
+    is_current: Callable[[str], bool]
     """Whether everything written before a job's known version is known as well."""
 
 
@@ -96,6 +99,8 @@ class PreconditionChecker:
                 return True
             case PodGone() | WorkerReplaced():
                 return precondition in self._verified or await self._verify_once(precondition)
+            case ContainerDown():
+                return await self._is_container_down(precondition)
             case DuplicateStillLive():
                 return await self._is_duplicate_live(precondition)
             case TypeUnserved():
@@ -138,6 +143,22 @@ class PreconditionChecker:
         self._cache_updates.on_lease(lease)
         newest = read_worker_lease(lease).holder
         return newest not in {"", precondition.worker}
+
+    async def _is_container_down(self, precondition: ContainerDown) -> bool:
+        obj = await self._read(f"{pods_path(precondition.namespace)}/{precondition.pod}")
+        if obj is None:
+            self._cache_updates.on_pod_deleted(precondition.namespace, precondition.pod)
+            return False
+        self._cache_updates.on_pod(obj)
+        pod = read_pod(obj)
+        ended = pod.termination
+        return (
+            pod.uid == precondition.pod_uid
+            and ended is not None
+            and not ended.restarted
+            and (ended.finished_at, ended.exit_code)
+            == (precondition.finished_at, precondition.exit_code)
+        )
 
     async def _is_duplicate_live(self, precondition: DuplicateStillLive) -> bool:
         obj = await self._read(job_path(precondition.namespace, precondition.name))

@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
+from asyncjob.json_types import child, items
 from asyncjob.kube import KubeSession
 from asyncjob.names import job_path
 from asyncjob_operator.cache.jobs import JobStore
@@ -184,7 +185,7 @@ class RetentionController:
     async def _delete(self, job: FinishedJob) -> bool:
         preconditions = {"uid": job.uid, "resourceVersion": job.resource_version}
         try:
-            await self._session.delete(
+            answer = await self._session.delete(
                 job_path(job.namespace, job.name),
                 {"preconditions": preconditions, "propagationPolicy": "Background"},
             )
@@ -195,7 +196,8 @@ class RetentionController:
         except ApiError as error:
             self._on_error(job, error)
         else:
-            self._forget(job)
+            if not items(child(answer, "metadata"), "finalizers"):
+                self._forget(job)  # else it stays until others are done with it: the watch tells
             self._metrics.jobs_removed.inc()
             return True
         return False

@@ -26,6 +26,19 @@ class WorkerReplaced:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerDown:
+    """To verify by a live read: the worker's container has ended so, and does not run again."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    finished_at: float
+    """Epoch seconds by the node's clock."""
+
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
 class DuplicateStillLive:
     """To verify by a live read: the other job with a deduplication id exists and is unfinished."""
 
@@ -89,7 +102,14 @@ DependencyPrecondition = (
 )
 """A precondition that concerns other jobs."""
 
-Precondition = PodGone | WorkerReplaced | DuplicateStillLive | TypeUnserved | DependencyPrecondition
+Precondition = (
+    PodGone
+    | WorkerReplaced
+    | ContainerDown
+    | DuplicateStillLive
+    | TypeUnserved
+    | DependencyPrecondition
+)
 """What the cache says and a live read must confirm before an effect is written."""
 
 

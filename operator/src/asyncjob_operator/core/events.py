@@ -17,14 +17,13 @@ WRITE_REFUSED: Final = "WriteRefused"
 
 @dataclass(frozen=True, slots=True)
 class KubernetesEvent:
-    """An Event about one object, by default a job."""
+    """A warning about one object, by default a job."""
 
     namespace: str
     name: str
     uid: str
     reason: str
     message: str
-    warning: bool = True
     api_version: str = API_VERSION
     kind: str = JOB_KIND
     min_interval: float = 0.0
@@ -75,7 +74,7 @@ def event_body(event: KubernetesEvent, name: str, instance: str, time: str) -> J
             "name": event.name,
             **({"uid": event.uid} if event.uid else {}),
         },
-        "type": "Warning" if event.warning else "Normal",
+        "type": "Warning",
         "reason": event.reason,
         "message": event.message[:MAX_MESSAGE_LENGTH],
         "count": 1,

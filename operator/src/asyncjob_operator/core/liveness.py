@@ -1,7 +1,9 @@
 """Whether the process that holds a job's lease is lost, and whether the loss counts as a crash.
 
-A container that terminated, or a newer process of the same pod, is proof. A pod that is merely
-gone is none: on a lost node it may still run, so its leases have to expire.
+A container that is down, or a newer process of the same pod, is proof. A pod that is merely gone is
+none: on a lost node it may still run, so its leases have to expire. Where a container has ended and
+runs again, its end counts if the holder was known for long before that was written; else the newer
+process has to announce itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +13,13 @@ from typing import Final
 from asyncjob.json_types import JsonObject, as_object, child, integer, items, text
 from asyncjob.lifecycle.job_view import JobView, LeaseView
 from asyncjob.lifecycle.phases import Reason
-from asyncjob_operator.core.decision import PodGone, Precondition, Wait, WorkerReplaced
+from asyncjob_operator.core.decision import (
+    ContainerDown,
+    PodGone,
+    Precondition,
+    Wait,
+    WorkerReplaced,
+)
 from asyncjob_operator.core.now import Now, to_epoch
 
 WORKER_CONTAINER: Final = "worker"
@@ -33,7 +41,7 @@ class ContainerTermination:
     exit_code: int
     reason: str
     restarted: bool
-    """Whether the container has been started again since."""
+    """Whether the container runs again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,17 @@ class PodView:
 def is_same_termination(one: ContainerTermination, other: ContainerTermination) -> bool:
     """Return whether both are the same end, even if the container was restarted since."""
     return replace(one, restarted=other.restarted) == other
+
+
+def status_written(pod: JsonObject) -> float | None:
+    """Return when a pod's status was written last, in epoch seconds by the API server's clock."""
+    entries = map(as_object, items(child(pod, "metadata"), "managedFields"))
+    times = (
+        to_epoch(text(entry, "time"), default=0.0)
+        for entry in entries
+        if text(entry, "subresource") == "status"
+    )
+    return max(times, default=None)
 
 
 def read_pod(obj: JsonObject) -> PodView:
@@ -110,26 +129,30 @@ def _last_termination(container: JsonObject) -> ContainerTermination | None:
 
 
 def _terminations(container: JsonObject) -> Iterator[ContainerTermination]:
+    runs_again = "running" in child(container, "state")
     for name in ("state", "lastState"):
         terminated = child(child(container, name), "terminated")
         finished = text(terminated, "finishedAt")
         if finished:
-            code, reason = integer(terminated, "exitCode"), text(terminated, "reason")
             yield ContainerTermination(
-                to_epoch(finished, default=0.0), code, reason, restarted=name == "lastState"
+                to_epoch(finished, default=0.0),
+                integer(terminated, "exitCode"),
+                text(terminated, "reason"),
+                restarted=runs_again,
             )
 
 
-WATCH_SKEW_SECONDS: Final = 1.0
-"""Pods and jobs come over two watches: what is seen this much earlier happened earlier."""
-
 RESTART_LAG_SECONDS: Final = 10.0
-"""Seconds that a restarted container may at most work before its pod's status shows it."""
+"""Seconds that a restarted container may at most run before its pod's status shows it."""
 
-RESTART_SETTLE_SECONDS: Final = 3.0
-"""Seconds without a restart after which no newer process can have made the last claim."""
+CLOCK_SECONDS: Final = 1.0
+"""When a status was written is told in whole seconds."""
 
 NEVER_SEEN: Final = float("inf")
+
+RESTART_SETTLE_SECONDS: Final = 3.0
+"""So long after a claim was seen, a container that has made it is seen to run in its pod's status:
+its process took a second or two to start, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +171,8 @@ class HolderStatus:
     newest_worker_since: float = NEVER_SEEN
     """Since when this replica has known that, while watching pods without a break."""
 
-    termination_seen_at: float = 0.0
-    """When the pod's termination was first seen."""
+    termination_shown_at: float | None = None
+    """When the pod's termination was written, not when it was seen; None if that is unknown."""
 
 
 UNKNOWN_HOLDER: Final = HolderStatus()
@@ -175,8 +198,8 @@ def proven_loss(
 ) -> LossVerdict:
     """Return the loss of the lease's process if it is proven, or when to check for it again.
 
-    `claimed_at` is when this replica first saw the claim. What came first is told by its own clock
-    alone: the times in job and pod are those of two machines.
+    `claimed_at` is when this replica first saw the claim. Watches may be late by any time, one more
+    than the other: an end counts by when it was written, or is read again before it counts.
     """
     pod = holder.pod
     if pod and pod.terminated:
@@ -184,33 +207,28 @@ def proven_loss(
     if holder.newest_worker and holder.newest_worker != lease.worker:
         precondition = WorkerReplaced(job.namespace, lease.holder, lease.worker)
         return _classify_loss(pod, pod.termination if pod else None, lease, precondition)
-    if pod and pod.termination:
-        settled_at = _settled_at(pod.termination, holder, claimed_at)
-        if settled_at is not None:
-            waiting = now.monotonic < settled_at
-            return Wait(settled_at) if waiting else _classify_loss(pod, pod.termination, lease)
+    if pod and pod.termination and _is_of_newest_process(holder):
+        return _classify_loss(pod, pod.termination, lease)
+    if pod and pod.termination and not pod.termination.restarted:
+        # Had a newer process made the claim, its container would by then be seen to run.
+        settled_at = claimed_at + RESTART_SETTLE_SECONDS
+        if now.monotonic < settled_at:
+            return Wait(settled_at)
+        ended = pod.termination
+        down = ContainerDown(job.namespace, pod.name, pod.uid, ended.finished_at, ended.exit_code)
+        return _classify_loss(pod, ended, lease, down)
     return None
 
 
-def _settled_at(
-    termination: ContainerTermination, holder: HolderStatus, claimed_at: float
-) -> float | None:
-    """Return when it is certain that the process which made the claim is the one that ended.
+def _is_of_newest_process(holder: HolderStatus) -> bool:
+    """Return whether it is the newest process whose container has ended.
 
-    None: it is not certain. A process registers before its first claim, so one that was known long
-    before the termination was seen is the one that ended, however recent the claim.
+    It registered, and so ran, for longer before that was written than a status may be late.
     """
-    seen_at = holder.termination_seen_at
-    if holder.newest_worker and seen_at - holder.newest_worker_since > RESTART_LAG_SECONDS:
-        return seen_at
-    held_for = seen_at - claimed_at
-    if termination.restarted:
-        return seen_at if held_for > RESTART_LAG_SECONDS else None
-    return (
-        seen_at
-        if held_for > WATCH_SKEW_SECONDS
-        else max(seen_at, claimed_at) + RESTART_SETTLE_SECONDS
-    )
+    if not holder.newest_worker or holder.termination_shown_at is None:
+        return False
+    known_for = holder.termination_shown_at - holder.newest_worker_since
+    return known_for > RESTART_LAG_SECONDS + CLOCK_SECONDS
 
 
 def loss_on_expiry(job: JobView, lease: LeaseView, holder: HolderStatus) -> HolderLoss:

@@ -26,6 +26,14 @@ class Now:
     jitter: float = 0.5
     """Uniform in [0, 1), for the backoff of a retry."""
 
+    ahead: float = 0.0
+    """How far `wall` is ahead of the API server's clock, as far as is known, to a second."""
+
+    @property
+    def server_wall(self) -> float:
+        """Return the API server's clock in epoch seconds."""
+        return self.wall - self.ahead
+
     @property
     def timestamp(self) -> str:
         """Return the wall-clock time as it is stored."""

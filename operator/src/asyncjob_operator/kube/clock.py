@@ -20,6 +20,11 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def wall_seconds() -> float:
+    """Return this machine's wall clock in epoch seconds."""
+    return time.time()
+
+
 MAX_SKEW_SECONDS: Final = 5.0
 """Seconds within which two clocks count as equal: answers have whole seconds and take a while."""
 
@@ -34,7 +39,7 @@ class Clock:
     def __init__(
         self,
         server_time: Callable[[], float | None],
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] = wall_seconds,
     ) -> None:
         self._server_time = server_time
         self._wall = wall
@@ -45,7 +50,9 @@ class Clock:
         wall, server = self._wall(), self._server_time()
         skew = 0.0 if server is None else wall - server
         self._log_skew_change(skew)
-        return Now(monotonic(), wall - skew if self._is_skewed else wall, jitter)
+        if self._is_skewed:
+            return Now(monotonic(), wall - skew, jitter)
+        return Now(monotonic(), wall, jitter, ahead=skew)
 
     def _log_skew_change(self, skew: float) -> None:
         disagrees = abs(skew) > MAX_SKEW_SECONDS
@@ -58,7 +65,7 @@ class Clock:
 
 def current_time(jitter: float = 0.5) -> Now:
     """Return this moment."""
-    return Now(monotonic(), time.time(), jitter)
+    return Now(monotonic(), wall_seconds(), jitter)
 
 
 def micro_time() -> str:

@@ -23,8 +23,10 @@ from asyncjob.deep_json import loads
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject, items
 from asyncjob.kube import ClusterAccess
+from asyncjob.kube.pacing import ExponentialBackoff, with_jitter
 from asyncjob.kube.paging import ListPager, PageTooLargeError
 from asyncjob.kube.transport import parse_object
+from asyncjob.line_splitter import LineSplitter
 from asyncjob.names import GROUP, collection_path
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.kopf_text import LIST_ANEW, is_error, readable_line, readable_page
@@ -42,9 +44,6 @@ IDLE_SECONDS: Final = 1.0
 
 MAX_LOGGED: Final = 300
 """Bytes of an error that are logged."""
-
-FIRST_BACKOFFS: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0)
-LAST_BACKOFF: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +174,8 @@ class KopfSession:
         cast("_KopfResponse", response).page = page
         self._required_listener.on_watch_progress(watched)
         if is_first_page and listed_before:
-            self._required_listener.on_relist(
-                watched
-            )  # not sooner: the first page sets the list's moment
+            # Not sooner: the first page sets the list's moment.
+            self._required_listener.on_relist(watched)
         return response
 
     async def _send_until_accepted(
@@ -194,7 +192,7 @@ class KopfSession:
             response.close()
             if response.status == HTTPStatus.UNAUTHORIZED:
                 await self._reload_credentials()
-            await asyncio.sleep(next(pauses))
+            await asyncio.sleep(with_jitter(next(pauses)))
             response = await self._send_once(request, handler)
         return response
 
@@ -283,11 +281,10 @@ class _ReadableLines:
 
     async def iter_chunked(self, _size: int) -> AsyncGenerator[bytes]:
         """Yield whole lines, as they come; a line that breaks off comes again in the next watch."""
-        rest = b""
+        splitter = LineSplitter()
         while chunk := await self._body.readany():
             self._on_progress()
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
+            for line in splitter.feed(chunk):
                 if is_error(line):
                     log.info(
                         "watch interrupted",
@@ -305,7 +302,9 @@ class EndlessBackoffs:
     """Backoffs that never run out: kopf gives up, and exits, at the end of a finite list."""
 
     def __iter__(self) -> Iterator[float]:
-        return itertools.chain(FIRST_BACKOFFS, itertools.repeat(LAST_BACKOFF))
+        backoff = ExponentialBackoff()
+        while True:
+            yield backoff.next_delay()
 
 
 class NoProgressStorage(kopf.ProgressStorage):

@@ -24,7 +24,11 @@ from asyncjob_operator.telemetry.logs import LogThrottle
 log = structlog.get_logger()
 
 LEASE_DURATION: Final = 10.0
+"""Seconds; Kubernetes' own components have 15, but jobs wait while nobody leads."""
+
 RENEW_INTERVAL: Final = 2.0
+"""One renewal may time out, and the next is sent before the Lease is free."""
+
 RETRY_INTERVAL: Final = 1.0
 REQUEST_TIMEOUT: Final = 3.0
 

@@ -1,23 +1,34 @@
 """What keeps the operator from working, each with what to do about it: one line each.
 
 It checks that the CRDs are installed, the admission policies in force and the permissions granted.
+All of it is asked for at once, a few requests at a time, and again where no answer comes.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from asyncjob.errors import ApiError, ForbiddenError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, flag, items, text
 from asyncjob.kube import KubeSession
+from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.names import API_VERSION, CRON_JOBS, GROUP, JOBS, QUEUES
 from asyncjob_operator.core.permissions import Permission
 
-CONCURRENT_REVIEWS: Final = 16
-"""Reviews at a time, fewer than a session has connections: what waits for one runs out of time."""
+CONCURRENT_REQUESTS: Final = 16
+"""Requests at a time, fewer than a session has connections: what waits for one runs out of time."""
 
+MAX_TRIES: Final = 3
+"""Tries of each request that gets no answer, before the API server counts as unreachable."""
+
+_TYPES: Final = f"/apis/{API_VERSION}"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+_BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+
+_Request = Callable[[], Awaitable[JsonObject | None]]
 
 
 @dataclass(slots=True)
@@ -32,6 +43,8 @@ class Findings:
     missing_policies: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     denied: set[Permission] = field(default_factory=set)
+    unreachable: bool = False
+    """Whether nothing is known, because the API server could not be asked."""
 
     def allows(self, verb: str, resource: str) -> bool:
         """Return whether the permission was not denied."""
@@ -42,20 +55,31 @@ async def preflight(
     session: KubeSession, permissions: Sequence[tuple[Permission, str | None]]
 ) -> Findings:
     """Look for what is missing; a permission is asked for in its namespace, None meaning all."""
-    findings = Findings()
+    requests: list[_Request] = [
+        partial(_get_types, session),
+        *(partial(_get_if_readable, session, path) for path in (_POLICIES, _BINDINGS)),
+        *(partial(_review, session, *pair) for pair in permissions),
+    ]
     try:
-        await _check_types(session, findings)
-        await _check_policies(session, findings)
-        await _review_permissions(session, permissions, findings)
+        types, policies, bindings, *reviews = await _send_all(requests)
     except ApiError as error:
-        findings.errors.append(_unreachable(session, error))
+        return Findings(errors=[_unreachable(session, error)], unreachable=True)
+    findings = Findings()
+    missing = _missing_types(types)
+    if missing:
+        findings.errors.append(not_installed(missing))
+    lines = _missing_policies(policies, bindings)
+    (findings.warnings if lines == [POLICIES_NOT_READABLE] else findings.missing_policies).extend(
+        lines
+    )
+    _record_reviews(permissions, reviews, findings)
     return findings
 
 
 async def check_job_api(session: KubeSession) -> str:
     """Return why jobs cannot be watched, or an empty text."""
     try:
-        missing = await _missing_types(session)
+        missing = _missing_types(await _get_types(session))
     except ApiError as error:
         return _unreachable(session, error)
     return not_installed(missing) if f"{JOBS}.{GROUP}" in missing else ""
@@ -66,22 +90,61 @@ async def check_permissions(
 ) -> Findings:
     """Look for missing permissions only."""
     findings = Findings()
-    await _review_permissions(session, permissions, findings)
+    requests = [partial(_review, session, *pair) for pair in permissions]
+    _record_reviews(permissions, await _send_all(requests), findings)
     return findings
 
 
-async def _check_types(session: KubeSession, findings: Findings) -> None:
-    missing = await _missing_types(session)
-    if missing:
-        findings.errors.append(not_installed(missing))
+async def _send_all(requests: Sequence[_Request]) -> list[JsonObject | None]:
+    """Send all, a few at a time, and return the answers in the order of the requests.
 
+    With many namespaces they are thousands.
+    """
+    answers: list[JsonObject | None] = [None] * len(requests)
+    rest = iter(enumerate(requests))
 
-async def _missing_types(session: KubeSession) -> list[str]:
+    async def send() -> None:
+        for number, request in rest:
+            answers[number] = await _send_until_answered(request)
+
+    sending = [asyncio.create_task(send()) for _ in range(CONCURRENT_REQUESTS)]
     try:
-        answer = await session.get(f"/apis/{API_VERSION}")
+        await asyncio.gather(*sending)
+    finally:
+        for task in sending:
+            task.cancel()
+    return answers
+
+
+async def _send_until_answered(request: _Request) -> JsonObject | None:
+    """Send again what was not answered: none of the requests changes anything."""
+    backoff = ExponentialBackoff()
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return await request()
+        except ApiError as error:
+            if not error.retryable:
+                raise
+            await asyncio.sleep(backoff.next_delay())
+    return await request()
+
+
+async def _get_types(session: KubeSession) -> JsonObject | None:
+    try:
+        return await session.get(_TYPES)
     except ObjectNotFoundError:
-        answer = {}
-    served = {text(as_object(item), "name") for item in items(answer, "resources")}
+        return None
+
+
+async def _get_if_readable(session: KubeSession, path: str) -> JsonObject | None:
+    try:
+        return await session.get(path)
+    except ForbiddenError:
+        return None
+
+
+def _missing_types(group: JsonObject | None) -> list[str]:
+    served = {text(as_object(item), "name") for item in items(group or {}, "resources")}
     return [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS) if name not in served]
 
 
@@ -94,36 +157,9 @@ def _unreachable(session: KubeSession, error: ApiError) -> str:
     return f"the API server at {session.access.host} cannot be asked: {error}"
 
 
-async def _check_policies(session: KubeSession, findings: Findings) -> None:
-    lines = await find_missing_policies(session)
-    (findings.warnings if lines == [POLICIES_NOT_READABLE] else findings.missing_policies).extend(
-        lines
-    )
-
-
-async def _review_permissions(
-    session: KubeSession,
-    permissions: Sequence[tuple[Permission, str | None]],
-    findings: Findings,
-) -> None:
-    """Ask for all, a few at a time: with many namespaces they are thousands."""
-    rest = iter(permissions)
-
-    async def ask() -> None:
-        for permission, namespace in rest:
-            await _review_permission(session, permission, namespace, findings)
-
-    asking = [asyncio.create_task(ask()) for _ in range(CONCURRENT_REVIEWS)]
-    try:
-        await asyncio.gather(*asking)
-    finally:
-        for task in asking:
-            task.cancel()
-
-
-async def _review_permission(
-    session: KubeSession, permission: Permission, namespace: str | None, findings: Findings
-) -> None:
+async def _review(
+    session: KubeSession, permission: Permission, namespace: str | None
+) -> JsonObject:
     attributes = {
         "verb": permission.verb,
         "group": permission.group,
@@ -132,7 +168,7 @@ async def _review_permission(
         "name": permission.name,
         **({"namespace": namespace} if namespace else {}),
     }
-    answer = await session.create(
+    return await session.create(
         _REVIEWS,
         {
             "apiVersion": "authorization.k8s.io/v1",
@@ -140,13 +176,21 @@ async def _review_permission(
             "spec": {"resourceAttributes": attributes},
         },
     )
-    if flag(child(answer, "status"), "allowed"):
-        return
-    findings.denied.add(permission)
-    where = f"in namespace {namespace}" if namespace else "in all namespaces"
-    line = f"no permission to {permission.title} {where}, needed for {permission.purpose}"
-    found = findings.errors if permission.essential else findings.warnings
-    found.append(f"{line}; grant it to the operator's service account")
+
+
+def _record_reviews(
+    permissions: Sequence[tuple[Permission, str | None]],
+    reviews: Sequence[JsonObject | None],
+    findings: Findings,
+) -> None:
+    for (permission, namespace), review in zip(permissions, reviews, strict=True):
+        if flag(child(review or {}, "status"), "allowed"):
+            continue
+        findings.denied.add(permission)
+        where = f"in namespace {namespace}" if namespace else "in all namespaces"
+        line = f"no permission to {permission.title} {where}, needed for {permission.purpose}"
+        found = findings.errors if permission.essential else findings.warnings
+        found.append(f"{line}; grant it to the operator's service account")
 
 
 MISSING_POLICY_RISKS: Final = {
@@ -166,18 +210,19 @@ POLICIES_NOT_READABLE: Final = (
     "validatingadmissionpolicies and their bindings; grant it to the operator's service account"
 )
 
-_ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
-
 
 async def find_missing_policies(session: KubeSession) -> list[str]:
     """Return a line for each policy that is missing or refuses nothing, or that none can be seen.
 
     In force is what exists and is bound to deny.
     """
-    try:
-        policies = await session.get(f"{_ADMISSION}/validatingadmissionpolicies")
-        bindings = await session.get(f"{_ADMISSION}/validatingadmissionpolicybindings")
-    except ForbiddenError:
+    return _missing_policies(
+        await _get_if_readable(session, _POLICIES), await _get_if_readable(session, _BINDINGS)
+    )
+
+
+def _missing_policies(policies: JsonObject | None, bindings: JsonObject | None) -> list[str]:
+    if policies is None or bindings is None:
         return [POLICIES_NOT_READABLE]
     found = {text(child(as_object(item), "metadata"), "name") for item in items(policies, "items")}
     in_force = found & _bound_to_deny(bindings)

@@ -1,24 +1,27 @@
 """What handler authors use: the app, the context of a job, and the words to end an attempt."""
 
-from asyncjob.app.child_jobs import Child, ChildSubmission, ChildView
-from asyncjob.app.context import JobContext, JobInfo, JobParent
-from asyncjob.app.errors import (
-    AttemptOverError,
-    ChildFailedError,
-    ChildGoneError,
-    Fail,
-    Retry,
-    SubmitConflictError,
-    SubmitError,
-    SubmitForbiddenError,
-    SubmitRefusedError,
-)
-from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
-from asyncjob.app.handler import CallNext, Handler, HandlerError, Isolation
-from asyncjob.app.resource_lifecycle import ResourceError, open_resources
-from asyncjob.app.resources import Resources
-from asyncjob.app.worker_app import WorkerApp
-from asyncjob.lifecycle.policy import Category
+from asyncjob.extras import needs
+
+with needs("handlers"):
+    from asyncjob.app.child_jobs import Child, ChildSubmission, ChildView
+    from asyncjob.app.context import JobContext, JobInfo, JobParent
+    from asyncjob.app.errors import (
+        AttemptOverError,
+        ChildFailedError,
+        ChildGoneError,
+        Fail,
+        Retry,
+        SubmitConflictError,
+        SubmitError,
+        SubmitForbiddenError,
+        SubmitRefusedError,
+    )
+    from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
+    from asyncjob.app.handler import CallNext, Handler, HandlerError, Isolation
+    from asyncjob.app.resource_lifecycle import ResourceError, open_resources
+    from asyncjob.app.resources import Resources
+    from asyncjob.app.worker_app import WorkerApp
+    from asyncjob.lifecycle.policy import Category
 
 __all__ = [
     "AttemptOverError",

@@ -52,6 +52,8 @@ class ReportedError(Exception):
 class HandlerCrashedError(AsyncJobError):
     """The handler's own process died."""
 
+    code = "HandlerCrashed"
+
 
 def to_error_report(error: BaseException, categories: CategoryMapping) -> ErrorReport:
     """Return what an error of a handler means; of a group of one, what that one means."""

@@ -27,9 +27,13 @@ def describe_validation_error(error: ValidationError) -> str:
 class SubmitError(AsyncJobError):
     """A child job cannot be submitted, and trying again does not help."""
 
+    code = "submit-refused"
+
 
 class SubmitForbiddenError(SubmitError):
     """The worker may not create jobs."""
+
+    code = "forbidden"
 
 
 class SubmitRefusedError(SubmitError):
@@ -39,17 +43,25 @@ class SubmitRefusedError(SubmitError):
 class SubmitConflictError(SubmitError):
     """The name of a child job is taken by a job with other content."""
 
+    code = "job-exists"
+
 
 class AttemptOverError(SubmitError):
     """The attempt has been told to stop: it submits nothing more and waits for nothing."""
+
+    code = "attempt-over"
 
 
 class ChildFailedError(AsyncJobError):
     """A child job has not succeeded."""
 
+    code = "child-failed"
+
 
 class ChildGoneError(AsyncJobError):
     """A child job has been deleted."""
+
+    code = "child-gone"
 
 
 _TIMEOUT: Final = "Timeout"

@@ -21,6 +21,8 @@ _POSITIONAL_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITI
 class HandlerError(ConfigError):
     """A handler, or what belongs to it, is not what it has to be."""
 
+    code = "app-mistake"
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceNeed:

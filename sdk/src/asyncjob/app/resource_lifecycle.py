@@ -16,8 +16,8 @@ import structlog
 from asyncjob.app.error_report import unwrap_single
 from asyncjob.app.inspection import HandlerError, type_name
 from asyncjob.app.resources import ResourceDefinition, ResourceKind, Resources, in_dependency_order
-from asyncjob.app.threads import run_in_daemon_thread, uncancellable_future
 from asyncjob.app.worker_app import WorkerApp
+from asyncjob.daemon_threads import run_in_daemon_thread, uncancellable_future
 from asyncjob.errors import AsyncJobError
 
 log = structlog.get_logger()
@@ -30,6 +30,8 @@ _CANCEL_WAIT_SECONDS: Final = 0.1
 
 class ResourceError(AsyncJobError):
     """A resource cannot be opened."""
+
+    code = "resource-not-opened"
 
 
 @asynccontextmanager

@@ -5,3 +5,20 @@ is stored nor what REST looks like; only `doctor`, `backup` and lists of all nam
 API server themselves. Tables, exit codes and findings come from pure functions. No models or
 clients are imported before a command is chosen, so `--help` is fast.
 """
+
+import sys
+
+from asyncjob.cli.exit_codes import ExitCode
+from asyncjob.errors import message_of
+from asyncjob.extras import MissingExtraError, needs
+
+
+def main() -> None:
+    """Run the command line and exit; without its extra, say what to install."""
+    try:
+        with needs("cli"):
+            from asyncjob.cli import entry
+    except MissingExtraError as error:
+        print(f"error: {message_of(error)}", file=sys.stderr)  # noqa: T201 - click is not there
+        sys.exit(ExitCode.UNAVAILABLE)
+    entry.main()

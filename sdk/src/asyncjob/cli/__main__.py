@@ -1,5 +1,5 @@
 """`python -m asyncjob.cli`."""
 
-from asyncjob.cli.entry import main
+from asyncjob.cli import main
 
 main()

@@ -46,11 +46,15 @@ def precise_duration(seconds: float) -> str:
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Return the moment of RFC 3339 text, None if there is none or it is no time."""
+    """Return the moment of RFC 3339 text, None if there is none or it is no time.
+
+    A time without a zone, which a server may send that is not ours, is one in UTC.
+    """
     try:
-        return datetime.fromisoformat(text) if text else None
+        then = datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
+    return then.replace(tzinfo=UTC) if then and then.tzinfo is None else then
 
 
 def time_since(text: str | None, now: datetime) -> str:

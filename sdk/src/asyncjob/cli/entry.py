@@ -78,7 +78,8 @@ def _report_unexpected_error(error: BaseException) -> int:
     if os.environ.get(DEBUG_VARIABLE):
         raise error
     what = one_line(f"{type(error).__name__}: {error}")
-    click.echo(f"error: {what} (this should not happen; {DEBUG_VARIABLE}=1 shows where)", err=True)
+    out = f"this should not happen; {DEBUG_VARIABLE}=1 shows where; asyncjob explain unexpected"
+    click.echo(f"error: {what} ({out})", err=True)
     return ExitCode.FAILED
 
 
@@ -129,9 +130,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
         "restore": _command("restore:restore", "Restore an export."),
     },
     "Help": {
+        "audit": _command("audit.group:audit", "Record what happens to jobs, and judge it."),
         "doctor": _command("doctor:doctor", "Find problems and suggest fixes."),
+        "explain": _command("help.explain:explain", "Explain the code of an error or a reason."),
         "completion": _command("completion:completion", "Print a completion script."),
-        "version": _command("version:version", "Print the version."),
+        "version": _command("help.version:version", "Print the version."),
     },
 }
 

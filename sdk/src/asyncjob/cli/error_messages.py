@@ -6,6 +6,7 @@ Also for a command that acts on several jobs, where one failure does not stop th
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
+from asyncjob.audit.history_file import NotAHistoryError
 from asyncjob.cli.exit_codes import ExitCode, worst_exit_code
 from asyncjob.cli.input.resource_names import current_program, unique
 from asyncjob.cli.output.printer import note
@@ -21,6 +22,7 @@ from asyncjob.errors import (
     ThrottledError,
     UnauthorizedError,
     UnknownOutcomeError,
+    hint,
 )
 
 _EXIT_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
@@ -44,6 +46,7 @@ _EXIT_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
     (UnknownOutcomeError, ExitCode.UNAVAILABLE),
     (ConflictError, ExitCode.CONFLICT),
     (InvalidError, ExitCode.USAGE),
+    (NotAHistoryError, ExitCode.USAGE),
 )
 
 _WAYS_OUT: Final[tuple[tuple[type[AsyncJobError], str], ...]] = (
@@ -69,12 +72,12 @@ def exit_code_for(error: AsyncJobError) -> ExitCode:
 
 
 def error_message(error: AsyncJobError, program: str) -> str:
-    """Return the error in one line, with the way out."""
+    """Return the error in one line, with the way out, and the command that explains it."""
     text, job = one_line(str(error)), getattr(error, "job_id", "")
     out = next((out for kind, out in _WAYS_OUT if isinstance(error, kind)), "")
     if not out or ("{job}" in out and not job):
-        return text
-    return f"{text} ({out.format(program=program, job=job)})"
+        return f"{text} ({hint(error, program)})"
+    return f"{text} ({out.format(program=program, job=job)}; {hint(error, program)})"
 
 
 T = TypeVar("T")

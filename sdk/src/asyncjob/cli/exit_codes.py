@@ -1,4 +1,7 @@
-"""The exit codes, for scripts: a closed list whose meanings never change."""
+"""The exit codes, for scripts: a closed list whose meanings never change.
+
+`asyncjob.explanations` says what each means.
+"""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -22,26 +25,6 @@ class ExitCode(IntEnum):
     LEFT_OUT = 11
     INTERRUPTED = 130
 
-
-EXIT_CODE_DOCS: Final[dict[ExitCode, str]] = {
-    ExitCode.OK: "done; `wait`: all jobs succeeded, or came to what `--for` names; `doctor`: no "
-    "problem",
-    ExitCode.FAILED: "not done, or not all of it; `doctor`: a problem",
-    ExitCode.USAGE: "an argument or option is wrong, or a file that is to be submitted or "
-    "restored; nothing was done",
-    ExitCode.NOT_FOUND: "no such job, queue or schedule, or no result yet",
-    ExitCode.DEAD_LETTER: "waited for a job that became a dead letter",
-    ExitCode.CANCELLED: "waited for a job that was cancelled",
-    ExitCode.TIMEOUT: "waited for longer than `--timeout`",
-    ExitCode.UNAVAILABLE: "no cluster is configured, or API server or gateway do not answer; the "
-    "same command may work later",
-    ExitCode.NOT_ALLOWED: "not signed in, or not allowed to",
-    ExitCode.CONFLICT: "another job, or the state of this one, stands in the way",
-    ExitCode.OTHER_END: "waited with `--for` for a phase that the job can no longer come to",
-    ExitCode.LEFT_OUT: "`export`: the file holds all but the objects that stderr names, which "
-    "cannot be written",
-    ExitCode.INTERRUPTED: "Ctrl-C",
-}
 
 _WORST_FIRST: Final = (
     ExitCode.NOT_FOUND,

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import ClassVar, Self, Unpack
 
-from asyncjob.app.threads import run_in_daemon_thread
 from asyncjob.client.api import (
     ALL_JOBS,
     PAGE_SIZE,
@@ -23,6 +22,7 @@ from asyncjob.client.api import (
 from asyncjob.client.options import SubmitOptions, build_backfill, to_submission
 from asyncjob.client.results import LocatedResult, check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
+from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.json_types import Json
 from asyncjob.rest.jobs import Happening, Job, JobSummary
 from asyncjob.rest.listing import Selection

@@ -39,13 +39,19 @@ __all__ = [
 class ClientConfigError(AsyncJobError):
     """The client does not know where to go, or with which token."""
 
+    code = "configuration"
+
 
 class NotFoundError(AsyncJobError):
     """There is no such thing in the namespace."""
 
+    code = "not-found"
+
 
 class JobNotFoundError(NotFoundError):
     """There is no job of this id in the namespace."""
+
+    code = "no-job"
 
 
 class JobGoneError(JobNotFoundError):
@@ -63,6 +69,8 @@ class CronJobNotFoundError(NotFoundError):
 class InTheWayError(AsyncJobError):
     """An existing job stands in the way; `job_id` says which."""
 
+    code = "conflict"
+
     def __init__(self, message: str | None = None, *, job_id: str = "") -> None:
         super().__init__(message)
         self.job_id = job_id
@@ -71,33 +79,49 @@ class InTheWayError(AsyncJobError):
 class JobExistsError(InTheWayError):
     """Another job has this name."""
 
+    code = "job-exists"
+
 
 class DuplicateJobError(InTheWayError):
     """A live job has this deduplicationId."""
+
+    code = "duplicate"
 
 
 class KeyReusedError(InTheWayError):
     """The idempotencyKey belongs to a job that was submitted with another body."""
 
+    code = "key-reused"
+
 
 class JobStateError(AsyncJobError):
     """The job is not in a state that allows this."""
+
+    code = "conflict"
 
 
 class NotCancellableError(JobStateError):
     """The job has succeeded: there is nothing left to cancel."""
 
+    code = "not-cancellable"
+
 
 class NotADeadLetterError(JobStateError):
     """Only a dead letter can be redriven or dismissed."""
+
+    code = "not-a-dead-letter"
 
 
 class InvalidRequestError(AsyncJobError):
     """The request makes no sense to the server; the message names what is wrong with it."""
 
+    code = "invalid"
+
 
 class QueueFullError(AsyncJobError):
     """The queue takes no more jobs for now (`maxQueued`); `retry_after` in seconds."""
+
+    code = "queue-full"
 
     retryable = True
 
@@ -109,13 +133,19 @@ class QueueFullError(AsyncJobError):
 class UnauthenticatedError(AsyncJobError):
     """The token is missing, or not accepted."""
 
+    code = "unauthenticated"
+
 
 class NotAllowedError(AsyncJobError):
     """Whoever the token stands for may not do this; the message says which right is missing."""
 
+    code = "forbidden"
+
 
 class UnavailableError(AsyncJobError):
     """No usable answer for now: what was asked for may or may not have been done."""
+
+    code = "unavailable"
 
     retryable = True
 
@@ -131,9 +161,13 @@ class GatewayUnavailableError(UnavailableError):
 class NoResultError(AsyncJobError):
     """The job has no result: it has not succeeded, or its handler returned nothing."""
 
+    code = "no-result"
+
 
 class ResultElsewhereError(AsyncJobError):
     """The result is kept in a store that this client cannot read; `uri` says where."""
+
+    code = "result-elsewhere"
 
     def __init__(self, message: str | None = None, *, uri: str = "") -> None:
         super().__init__(message)
@@ -143,6 +177,8 @@ class ResultElsewhereError(AsyncJobError):
 class WaitTimeoutError(AsyncJobError, TimeoutError):
     """The job had not finished in time; `job` is as it was last seen, None if it never was."""
 
+    code = "wait-timeout"
+
     def __init__(self, message: str | None = None, *, job: Job | None = None) -> None:
         super().__init__(message)
         self.job = job
@@ -150,6 +186,8 @@ class WaitTimeoutError(AsyncJobError, TimeoutError):
 
 class JobFailedError(AsyncJobError):
     """The job has finished without success; `job` has all that is known of it."""
+
+    code = "job-failed"
 
     def __init__(self, job: Job) -> None:
         super().__init__(_failure_message(job))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Generic, TypeVar, TypeVarTuple, Unpack
 
-from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.daemon_threads import run_in_daemon_thread
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -7,9 +7,11 @@ is the official client's matter. A token is read again when it has grown old or 
 import asyncio
 import os
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import structlog
 import yaml
 from kubernetes.aio.client import Configuration
@@ -36,6 +38,9 @@ _HOW_TO_CONNECT = (
 )
 
 
+OpenPool = Callable[["ClusterAccess", str, int], aiohttp.ClientSession]
+
+
 @dataclass(slots=True)
 class ClusterAccess:
     """The API server's address, the TLS context, and headers that sign a request."""
@@ -46,6 +51,9 @@ class ClusterAccess:
     ssl_context: ssl.SSLContext
     context: str | None = None
     """Context of the kubeconfig; None: its current one."""
+
+    open_pool: "OpenPool | None" = None
+    """How connections are made, from user agent and limit; None: by TCP."""
 
     _loaded_at: float = field(default=0.0)
 
@@ -99,7 +107,7 @@ async def load_access(
     where = namespace or os.environ.get("POD_NAMESPACE") or default_namespace
     if not is_namespace(where):
         raise ConfigError(f"{where!r} is not a valid namespace name")
-    return ClusterAccess(kubeconfig, configuration, where, trust, context, _now())
+    return ClusterAccess(kubeconfig, configuration, where, trust, context, _loaded_at=_now())
 
 
 async def _load_configuration(

@@ -44,7 +44,7 @@ class IncrementalEventHandler(ABC):
         """React to a list of the collection that is about to begin."""
 
     def page_begins(self) -> None:  # noqa: B027  # few need to know
-        """React to the next page, whose objects follow."""
+        """React to a page of the list, whose objects follow."""
 
     @abstractmethod
     def list_object(self, obj: JsonObject) -> None:
@@ -80,25 +80,31 @@ async def run_informer(
     on_list: Callable[[str], None] = lambda _version: None,
     transform: Callable[[JsonObject], JsonObject] = lambda obj: obj,
     on_health: WatchHealthCallback = ignore_watch_health,
+    max_watch_failures: int = MAX_WATCH_FAILURES,
 ) -> None:
-    """Keep the follower up to date until cancelled; outages are waited out, 1 to 60 s apart.
+    """Keep the follower up to date until cancelled; outages are waited out, 1 to 10 s apart.
 
     `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
     just before the follower gets it or its end, `on_health` with each list, event, bookmark and
     failure. Large collections are read in pages; `transform` cuts each object down to what the
-    follower needs.
+    follower needs. After `max_watch_failures` in a row a list is made instead of another watch.
     """
     receiver = (
         handler if isinstance(handler, IncrementalEventHandler) else _CollectingHandler(handler)
     )
     reflector = _Reflector(
-        session, path, receiver, params or {}, _Callbacks(on_watch, on_list, transform, on_health)
+        session,
+        path,
+        receiver,
+        params or {},
+        _Callbacks(on_watch, on_list, transform, on_health),
+        max_failures=max_watch_failures,
     )
     pacer = event_loop_pacer()
     while True:
         pacer.start_round()
         error = await reflector.list_and_watch()
-        pause = pacer.next_delay(failed=error is not None)
+        pause = pacer.next_delay(error)
         if error is not None:
             _LOG.warning("watch interrupted", path=path, error=str(error), retry_in=round(pause, 1))
         await asyncio.sleep(pause)
@@ -169,12 +175,15 @@ class _Reflector:
         handler: IncrementalEventHandler,
         params: Params,
         callbacks: _Callbacks,
+        *,
+        max_failures: int,
     ) -> None:
         self._session = session
         self._path = path
         self._handler = handler
         self._params = params
         self._callbacks = callbacks
+        self._max_failures = max_failures
         self._version: str | None = None
         self._failures = 0
 
@@ -193,7 +202,7 @@ class _Reflector:
         except ApiError as error:
             self._callbacks.on_health(went_well=False)
             self._failures += 1
-            if self._failures >= MAX_WATCH_FAILURES:
+            if self._failures >= self._max_failures:
                 self._version = None
             return error
         return None

@@ -11,8 +11,25 @@ from asyncio import get_running_loop, sleep
 from collections.abc import Callable
 from typing import Final
 
+from asyncjob.errors import ApiError
+
 _MAX_DOUBLINGS: Final = 30
 """Far beyond any cap, and far from what a float cannot hold."""
+
+OUTAGE_BACKOFF_INITIAL: Final = 1.0
+MAX_OUTAGE_BACKOFF: Final = 10.0
+"""Pauses in seconds between tries to reach an API server that is away: the first, and the longest.
+
+What waits for it may wait so much longer than the outage itself lasts. They are not shorter because
+all clients of a cluster come back at the same time.
+"""
+
+MAX_RETRY_AFTER: Final = 10.0
+"""Longest pause in seconds that the API server may ask for."""
+
+_RETRY_AFTER_SPREAD: Final = 0.5
+"""By how much more of what it asks for clients wait, by chance: it asks all of them for the same.
+"""
 
 
 def backoff_delay(failures: int, initial: float, cap: float) -> float:
@@ -25,10 +42,17 @@ def with_jitter(seconds: float) -> float:
     return seconds * random.uniform(0.5, 1.0)
 
 
+def retry_after_delay(seconds: float) -> float:
+    """Return the pause after an answer that asks for so many seconds: no less, unless too many."""
+    return min(seconds, MAX_RETRY_AFTER) * random.uniform(1.0, 1.0 + _RETRY_AFTER_SPREAD)
+
+
 class ExponentialBackoff:
     """Counts failures in a row: pauses from `initial` doubling up to `cap` seconds, with jitter."""
 
-    def __init__(self, initial: float = 1.0, cap: float = 60.0) -> None:
+    def __init__(
+        self, initial: float = OUTAGE_BACKOFF_INITIAL, cap: float = MAX_OUTAGE_BACKOFF
+    ) -> None:
         self._initial = initial
         self._cap = cap
         self._failures = 0
@@ -60,12 +84,14 @@ class RoundPacer:
         """Begin a round."""
         self._started_at = self._clock()
 
-    def next_delay(self, *, failed: bool) -> float:
-        """Return how long to wait after a round, in seconds."""
+    def next_delay(self, error: ApiError | None = None) -> float:
+        """Return how long to wait after a round, in seconds; `error`: what it failed with."""
         lasted = self._clock() - self._started_at >= HEALTHY_ROUND_SECONDS
         if lasted:
             self._backoff.reset()
-        return self._backoff.next_delay() if failed or not lasted else 0.0
+        if error is None:
+            return 0.0 if lasted else self._backoff.next_delay()
+        return max(self._backoff.next_delay(), retry_after_delay(error.retry_after))
 
 
 def event_loop_pacer() -> RoundPacer:

@@ -6,7 +6,7 @@ too deeply to be written raises InvalidError, as if the API server had refused i
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -75,7 +75,7 @@ class KubeSession:
         await self._transport.close()
 
     def server_time(self) -> float | None:
-        """Return the API server's clock in epoch seconds, as its newest answer told it.
+        """Return the API server's clock in epoch seconds, as its newest prompt answer told it.
 
         It is told in whole seconds, cut. None before the first answer, or if none told it.
         """
@@ -100,10 +100,18 @@ class KubeSession:
         return await self._write("PUT", path, body, _JSON)
 
     async def merge_patch(
-        self, path: str, body: Mapping[str, Json], params: Params | None = None
+        self,
+        path: str,
+        body: Mapping[str, Json],
+        params: Params | None = None,
+        *,
+        on_send: Callable[[], None] | None = None,
     ) -> JsonObject:
-        """Merge into an object; conditional if the body carries a resourceVersion."""
-        return await self._write("PATCH", path, body, MERGE_PATCH_TYPE, params)
+        """Merge into an object; conditional if the body carries a resourceVersion.
+
+        `on_send` is called each time before the request is sent.
+        """
+        return await self._write("PATCH", path, body, MERGE_PATCH_TYPE, params, on_send=on_send)
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         """Apply a JSON Patch."""
@@ -187,10 +195,12 @@ class KubeSession:
         body: Json,
         content_type: str,
         params: Params | None = None,
+        *,
+        on_send: Callable[[], None] | None = None,
     ) -> JsonObject:
         query = {"fieldManager": self._field_manager, **(params or {})}
-        data = encode(body)
-        return await self._transport.send(KubeRequest(method, path, query, data, content_type))
+        request = KubeRequest(method, path, query, encode(body), content_type, on_send=on_send)
+        return await self._transport.send(request)
 
 
 @lru_cache(maxsize=8)

@@ -31,11 +31,13 @@ from asyncjob.errors import (
 )
 from asyncjob.json_types import JsonObject, as_object, integer, text
 from asyncjob.kube.access import ClusterAccess
+from asyncjob.kube.pacing import retry_after_delay
 from asyncjob.kube.paging import PageTooLargeError
 
 KEEPALIVE_IDLE_SECONDS: Final = 15
 KEEPALIVE_PROBE_SECONDS: Final = 5
 KEEPALIVE_PROBES: Final = 3
+"""A peer that is gone without a word is noticed after 15 + 3 * 5 s: half of the default lease."""
 
 _KEEPALIVE_OPTIONS: Final = (
     ("TCP_KEEPIDLE", KEEPALIVE_IDLE_SECONDS),
@@ -93,10 +95,11 @@ def error_from_response(code: int, body: bytes, retry_after: str | None = None) 
     answer = parse_object(body)
     reason = text(answer, "reason")
     message = text(answer, "message") or body[:500].decode(errors="replace") or f"HTTP {code}"
+    said = retry_after or ""
+    wait = float(said) if said.isascii() and said.isdigit() else 0.0
     if code == HTTPStatus.TOO_MANY_REQUESTS:
-        wait = float(retry_after) if retry_after and retry_after.isdigit() else 1.0
-        return ThrottledError(message, status=code, reason=reason, retry_after=wait)
-    return _error_type(code, reason, message)(message, status=code, reason=reason)
+        return ThrottledError(message, status=code, reason=reason, retry_after=wait or 1.0)
+    return _error_type(code, reason, message)(message, status=code, reason=reason, retry_after=wait)
 
 
 def error_from_watch_event(answer: JsonObject) -> ApiError:
@@ -120,7 +123,6 @@ def _error_type(code: int, reason: str, message: str) -> type[ApiError]:
 
 _JSON: Final = "application/json"
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
-_MAX_RETRY_AFTER_SECONDS: Final = 10.0
 _MAX_THROTTLED_TRIES: Final = 4
 
 REQUEST_TIMEOUT_SECONDS: Final = 15.0
@@ -128,6 +130,12 @@ REQUEST_TIMEOUT_SECONDS: Final = 15.0
 
 _STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
 _STREAM_OPEN_SECONDS: Final = 30.0
+_MAX_DATE_LAG_SECONDS: Final = 2.0
+"""How long an answer may have been on its way to tell what time it is."""
+
+_MAX_DATE_AGE_SECONDS: Final = 600.0
+"""After so long the time is taken from a late answer, too: clocks do not run at the same speed."""
+
 _CLOSING_ITERATIONS: Final = 3
 """Of the event loop, in which closed connections give their sockets back; it may end after that."""
 
@@ -154,6 +162,8 @@ class KubeRequest:
     accept: str = _JSON
     timeout_seconds: float = REQUEST_TIMEOUT_SECONDS
     max_bytes: int | None = None
+    on_send: Callable[[], None] | None = None
+    """Called each time before it is sent: one that is throttled is sent again."""
 
 
 class KubeTransport:
@@ -173,10 +183,11 @@ class KubeTransport:
     ) -> None:
         self._access = access
         self._observer = observer
-        self._request_pool = _connection_pool(access, user_agent, connections)
-        self._stream_pool = _connection_pool(access, user_agent, 0)
+        open_pool = access.open_pool or _connection_pool
+        self._request_pool = open_pool(access, user_agent, connections)
+        self._stream_pool = open_pool(access, user_agent, 0)
         self.server_date: tuple[str, float] | None = None
-        """The Date of the newest answer, and when it came on the event loop's clock."""
+        """The Date of the newest prompt answer, and when it came on the event loop's clock."""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -196,7 +207,7 @@ class KubeTransport:
             try:
                 return await self._send_once(request)
             except ThrottledError as error:
-                await asyncio.sleep(min(error.retry_after, _MAX_RETRY_AFTER_SECONDS))
+                await asyncio.sleep(retry_after_delay(error.retry_after))
             except UnauthorizedError:
                 if signed_in_again:
                     raise
@@ -228,6 +239,8 @@ class KubeTransport:
     async def _send_once(self, request: KubeRequest) -> bytes:
         loop = asyncio.get_running_loop()
         started, code = loop.time(), 0
+        if request.on_send is not None:
+            request.on_send()
         limits = aiohttp.ClientTimeout(
             total=request.timeout_seconds, sock_connect=_CONNECT_TIMEOUT_SECONDS
         )
@@ -246,7 +259,8 @@ class KubeTransport:
     async def _request(
         self, http: aiohttp.ClientSession, request: KubeRequest, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
-        access = self._access
+        access, loop = self._access, asyncio.get_running_loop()
+        sent_at = loop.time()
         response = await http.request(
             request.method,
             access.host + request.path,
@@ -262,8 +276,21 @@ class KubeTransport:
             proxy=access.proxy,
         )
         if "Date" in response.headers:
-            self.server_date = response.headers["Date"], asyncio.get_running_loop().time()
+            self._keep_date(response.headers["Date"], sent_at, loop.time())
         return response
+
+    def _keep_date(self, date: str, sent_at: float, came_at: float) -> None:
+        """Keep what an answer tells of the time, unless it was long on its way.
+
+        An answer that waits unread, because this process stands still, tells of the past.
+        """
+        known = self.server_date
+        if (
+            known is None
+            or came_at - sent_at <= _MAX_DATE_LAG_SECONDS
+            or came_at - known[1] > _MAX_DATE_AGE_SECONDS
+        ):
+            self.server_date = date, came_at
 
 
 def _connection_pool(access: ClusterAccess, user_agent: str, limit: int) -> aiohttp.ClientSession:

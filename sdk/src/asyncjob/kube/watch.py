@@ -18,6 +18,7 @@ from asyncjob.json_types import JsonObject, as_object, child, text
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Params, abort_response, error_from_watch_event
+from asyncjob.line_splitter import LineSplitter
 
 OBJECTS_TYPE: Final = "application/json"
 TABLE_TYPE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -103,10 +104,9 @@ def _parse_event(line: bytes) -> JsonObject:
 
 async def _read_lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
     """Split the answer into lines of any length."""
-    rest = b""
+    splitter = LineSplitter()
     while chunk := await _read_chunk(response):
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
+        for line in splitter.feed(chunk):
             if line:
                 yield line
 

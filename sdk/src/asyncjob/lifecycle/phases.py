@@ -1,6 +1,6 @@
 """Phases of a job and the reasons for being in one.
 
-Closed lists, each entry with the sentence that documents it.
+Closed lists. What each reason means stands in `asyncjob.explanations`.
 """
 
 from enum import StrEnum
@@ -75,44 +75,3 @@ class Reason(StrEnum):
     BACKOFF_ELAPSED = "BackoffElapsed"
     GATE_OPENED = "GateOpened"
     REDRIVEN = "Redriven"
-
-
-REASON_DOCS: dict[Reason, str] = {
-    Reason.HANDLER_FAILED: "The handler raised; a retry is left.",
-    Reason.RETRY_REQUESTED: "The handler raised `Retry`.",
-    Reason.RETRIES_EXHAUSTED: "The handler failed and `maxRetries` is used up.",
-    Reason.CRASH_BUDGET_EXHAUSTED: "More than `maxCrashes` attempts crashed: the worker or the "
-    "handler's own process died, or the job had been released more than 100 times.",
-    Reason.NOT_RETRYABLE: "The handler raised `Fail`, or an error of a category not retried.",
-    Reason.INVALID_PAYLOAD: "The payload does not fit the handler's schema, or cannot be "
-    "read from where the job says it is.",
-    Reason.UNKNOWN_TYPE: "No live worker of the queue knows the type, and the queue's policy is "
-    "DeadLetter.",
-    Reason.RESULT_REFUSED: "The result or a checkpoint cannot be stored: too large, not "
-    "JSON, or refused by the store for large results.",
-    Reason.EXECUTION_TIMEOUT: "The attempt ran longer than `executionTimeoutSeconds`.",
-    Reason.QUEUE_TIMEOUT: "No worker claimed the job within `queueTimeoutSeconds`.",
-    Reason.DEADLINE_EXCEEDED: "`notAfter` passed before the first start.",
-    Reason.LEASE_EXPIRED: "The worker's heartbeats stopped.",
-    Reason.WORKER_CRASHED: "The worker's container ended with an error or was killed, or a newer "
-    "process has taken its place.",
-    Reason.WORKER_GONE: "The worker went without failing: its pod was deleted, evicted or lost its "
-    "node, or its container ended with exit code 0.",
-    Reason.HANDLER_CRASHED: "The handler's own process died.",
-    Reason.RELEASED: "The worker gave the job back unfinished. It costs no retry, but is counted.",
-    Reason.CANCEL_REQUESTED: "`spec.cancel` was set.",
-    Reason.DISMISSED: "`spec.cancel` was set on a dead letter.",
-    Reason.DUPLICATE: "Another live job holds the same deduplication id.",
-    Reason.NOT_BEFORE: "`spec.notBefore` lies ahead.",
-    Reason.QUEUE_PAUSED: "The queue is paused.",
-    Reason.CONCURRENCY_LIMIT: "The queue, or the job's concurrency key, is at its limit.",
-    Reason.RATE_LIMIT: "The queue's rate limit is used up for now.",
-    Reason.WAITING_FOR_DEPENDENCY: "A job in `dependsOn` has not finished, or does not exist yet.",
-    Reason.DEPENDENCY_FAILED: "A job in `dependsOn` did not succeed, does not exist, or waits for "
-    "this one in turn.",
-    Reason.SUSPENDED: "`spec.suspend` is true.",
-    Reason.START_TIME_REACHED: "`spec.notBefore` has passed.",
-    Reason.BACKOFF_ELAPSED: "The wait before the next attempt is over.",
-    Reason.GATE_OPENED: "What the job waited for has come.",
-    Reason.REDRIVEN: "`spec.redrive` was increased on a dead letter; its budgets start from 0.",
-}

@@ -1,20 +1,22 @@
 """Turns entries of the metrics table into the instruments of the Prometheus client library.
 
-Only for components that depend on `prometheus-client`; the SDK itself does not.
+Only for components that ask for the extra `metrics`; the SDK itself does not.
 """
 
 from collections.abc import Mapping
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-)
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
+from asyncjob.extras import needs
 from asyncjob.metrics import MetricSpec, MetricType
+
+with needs("metrics"):
+    from prometheus_client import (
+        CollectorRegistry,
+        Counter,
+        Gauge,
+        Histogram,
+        disable_created_metrics,
+    )
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 # They would be a second series for each counter, which is in no table and no query.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library is typed but for this

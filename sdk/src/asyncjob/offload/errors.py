@@ -10,6 +10,8 @@ from asyncjob.errors import AsyncJobError, ConfigError
 class OffloadError(AsyncJobError):
     """An object could not be read from a store or written to it."""
 
+    code = "store"
+
 
 class AddressError(OffloadError):
     """The address cannot be used, or lies outside of what is allowed."""
@@ -43,3 +45,5 @@ class StoreUnavailableError(OffloadError):
 
 class DriverMissingError(ConfigError):
     """No driver is installed for the store."""
+
+    code = "driver-missing"

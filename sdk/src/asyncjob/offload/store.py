@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from asyncjob.extras import needs
 from asyncjob.offload.addresses import Address
 from asyncjob.offload.errors import (
     AddressError,
@@ -59,7 +60,8 @@ class Driver:
 
 def check_driver(protocol: str) -> None:
     """Raise DriverMissingError that says what to install if a protocol's driver is missing."""
-    import fsspec
+    with needs("offload"):
+        import fsspec
 
     try:
         fsspec.get_filesystem_class(protocol)

@@ -3,12 +3,12 @@
 import base64
 import binascii
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
-import orjson
 from pydantic import Field
 
-from asyncjob.json_types import JsonObject, child, text
+from asyncjob.json_text import dumps, loads
+from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.base import JobType, QueueName
@@ -134,14 +134,15 @@ def position_of(job: JobSummary) -> ListPosition:
 
 def encode_cursor(position: ListPosition) -> str:
     """Return the cursor of what comes after that place."""
-    return base64.urlsafe_b64encode(orjson.dumps(position)).decode().rstrip("=")
+    return base64.urlsafe_b64encode(dumps(position)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str) -> ListPosition:
     """Return the place; raises BadCursorError."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        created, uid = map(str, orjson.loads(base64.urlsafe_b64decode(padded)))
+        place = cast("list[Json]", loads(base64.urlsafe_b64decode(padded)))
+        created, uid = map(str, place)
     except (binascii.Error, ValueError, TypeError) as error:
         raise BadCursorError("the cursor is not one that a page has given out") from error
     return created, uid

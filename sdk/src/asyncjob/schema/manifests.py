@@ -47,7 +47,8 @@ _INTRODUCTION: Final = """\
 
 What the API server itself rejects, for every caller: workers, operator and administrators alike.
 The message of a rejection ends with the id of the rule in brackets. Its code is 403 (`Forbidden`)
-if the caller lacks a permission, 422 (`Invalid`) if the object is not valid.
+if the caller lacks a permission, 422 (`Invalid`) if the object is not valid. `asyncjob explain ID`
+and [the pages on errors](errors/README.md) say why each rule exists and what to do.
 [The lifecycle](../explanation/lifecycle.md) has the table of transitions.
 
 Rules that can be checked with a single object, and the table of transitions, are rules of the CRD.

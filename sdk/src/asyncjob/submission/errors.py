@@ -14,6 +14,8 @@ from asyncjob.rest.problem import FieldProblem
 class InvalidSubmissionError(AsyncJobError):
     """The job is not what a job has to be; `errors` says so field by field."""
 
+    code = "invalid"
+
     def __init__(self, errors: Sequence[FieldProblem] = (), message: str | None = None) -> None:
         said = "; ".join(f"{one.field}: {one.detail}" for one in errors)
         super().__init__(message or said or None)

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from asyncjob.app import Handler, Isolation, JobInfo, Resources, WorkerApp, outcomes
 from asyncjob.app.context import JobParent, Stop
 from asyncjob.app.handler import wrap_in_middleware
-from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.free_json import MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, as_object, child, integer, opt_text, text
 from asyncjob.lifecycle.job_view import JobView, read_job

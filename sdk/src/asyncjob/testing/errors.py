@@ -6,6 +6,8 @@ from asyncjob.errors import AsyncJobError
 class TestKitError(AsyncJobError):
     """The test kit cannot go on."""
 
+    code = "test-kit"
+
     __test__ = False
 
 

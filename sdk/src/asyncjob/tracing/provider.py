@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from asyncjob.errors import ConfigError
+from asyncjob.extras import install_command
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -63,8 +64,8 @@ def _start_exporter(
         from asyncjob.tracing.export import start_exporter
     except ImportError as error:
         raise ConfigError(
-            f"spans are to be exported, but {error}: install {distribution}[tracing], "
-            "or set OTEL_TRACES_EXPORTER=none"
+            f"spans are to be exported, but {error}: "
+            f"{install_command('tracing', distribution)}, or set OTEL_TRACES_EXPORTER=none"
         ) from error
     named = environ.get("OTEL_SERVICE_NAME") or "service.name=" in environ.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""

@@ -149,10 +149,12 @@ async def _confirms(seat: Seat, proof: Precondition, *, there: bool) -> None:
 
     correction = CacheUpdates(
         on_pod=ignore,
+        on_pod_deleted=ignore,
         on_lease=ignore,
         on_lease_deleted=ignore,
         on_job=ignore,
         on_job_deleted=ignore,
+        is_current=lambda _uid: False,
     )
     async with operating(seat) as (_parts, session):
         assert await PreconditionChecker(session, correction).verify(proof) is there

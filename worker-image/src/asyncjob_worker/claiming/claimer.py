@@ -55,7 +55,7 @@ class ClaimCounts:
 class _ClaimRequest:
     """One claim, sent until it is answered; with the same body each time, so it takes effect once.
 
-    `first_sent_at` and `deadline` are seconds of the lease clock.
+    `first_sent_at`, `deadline` and `sent_at` (the last time) are seconds of the lease clock.
     """
 
     candidate: Candidate
@@ -64,7 +64,12 @@ class _ClaimRequest:
     body: JsonObject
     first_sent_at: float
     deadline: float
+    sent_at: float
     outcome_unknown: bool = False
+
+    def on_send(self) -> None:
+        """Note that it is sent, once more if the API server has throttled it."""
+        self.sent_at = boottime()
 
 
 class Claimer:
@@ -133,13 +138,14 @@ class Claimer:
         """
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
         while True:
-            sent_at = boottime()
             try:
-                answer = await self._session.merge_patch(request.path, request.body)
+                answer = await self._session.merge_patch(
+                    request.path, request.body, on_send=request.on_send
+                )
             except ApiError as error:
                 claimed = await self._after_error(request, error)
             else:
-                return HeldJob.from_response(answer, sent_at)
+                return HeldJob.from_response(answer, request.sent_at)
             if claimed is not None:
                 return HeldJob.from_response(claimed, request.first_sent_at)
             await self._pause(backoff.next_delay())
@@ -188,6 +194,7 @@ class Claimer:
             claim_patch(candidate, self._holder, policy, claim=token, now=now_text()),
             first_sent_at=now,
             deadline=now + policy.lease_duration_seconds,
+            sent_at=now,
         )
 
     def _policy(self, candidate: Candidate) -> EffectivePolicy:

@@ -67,17 +67,23 @@ class ClaimSelector:
         self._other_jobs: list[Candidate] = []
         self._empty_by: float | None = None
         self._crashed_allowed_at = 0.0
+        self._selected_at = 0.0
 
     @property
     def is_open(self) -> bool:
         """Whether any job may be claimed: what is watched is known, and the queue not paused."""
         return self._queue.synced and not self._queue.paused and self._live_workers.synced
 
+    @property
+    def has_candidates(self) -> bool:
+        """Whether jobs are left that may be claimed now or later, as far as is known."""
+        return len(self._backlog) > 0 or self._backlog.overflowed
+
     def select(self) -> Candidate | None:
         """Remove and return the job to claim next; None if there is none now."""
         if not self.is_open:
             return None
-        now = self._clock()
+        now = self._selected_at = self._clock()
         self._backlog.set_priority_ageing(self._queue.priority_ageing_seconds, now)
         for include_crashed in self._crashed_choices(now):
             if candidate := self._pop_allowed(now, include_crashed=include_crashed):
@@ -90,10 +96,14 @@ class ClaimSelector:
         return None
 
     def ready_at(self) -> float | None:
-        """Return when `select` may return a job without any other change; None if never."""
+        """Return when `select` may return a job without any other change; None if never.
+
+        As of the last `select`: what has become possible since, be it a microsecond ago, it has not
+        seen, and nothing else would make it look again.
+        """
         if not self.is_open:
             return None
-        now = self._clock()
+        now = self._selected_at
         if (opens_at := self._blocked_until(now)) is not None:
             return opens_at
         times = [self._backlog.ready_at(self._excluded_types)]

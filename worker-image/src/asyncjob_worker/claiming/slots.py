@@ -1,6 +1,7 @@
 """The slots of a worker: each selects a job, claims it, runs it, and selects the next."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -15,6 +16,57 @@ from asyncjob_worker.errors import HeartbeatLagError
 from asyncjob_worker.leases.held_job import HeldJob
 
 log = structlog.get_logger()
+
+
+class IdleSlots:
+    """The slots that wait for a job to select.
+
+    A change of the backlog wakes one of them. It looks first, and wakes the next if there may be
+    more to claim: of many idle slots one alone takes the trouble for one job.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._woken: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wake_one(self) -> None:
+        """Wake a slot, unless one has been woken that has not looked yet."""
+        if self._woken is None and self._waiting:
+            self._woken = self._waiting.popleft()
+            self._woken.set_result(None)
+
+    def wake_all(self) -> None:
+        """Wake all slots: there is nothing more to wait for."""
+        while self._waiting:
+            self._waiting.popleft().set_result(None)
+
+    async def wait(self, seconds: float | None) -> None:
+        """Wait until woken.
+
+        One is woken after `seconds` in any case: whoever looked last knows best when that is.
+        """
+        loop = asyncio.get_running_loop()
+        self.stop_timer()
+        if seconds is not None:
+            self._timer = loop.call_later(seconds, self.wake_one)
+        waiter: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+            raise
+        finally:
+            if self._woken is waiter:
+                self._woken = None
+
+    def stop_timer(self) -> None:
+        """Wake nobody at a set time any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class Slots:
@@ -38,12 +90,12 @@ class Slots:
         self._run_job = run_job
         self._on_failure = on_failure
         self._running: dict[HeldJob, Candidate] = {}
-        self._wakeup = asyncio.Event()
+        self._idle = IdleSlots()
         self._draining = asyncio.Event()
 
     def wake(self) -> None:
-        """Let idle slots select again: the backlog or the queue has changed."""
-        self._wakeup.set()
+        """Let an idle slot select again: the backlog or the queue has changed."""
+        self._idle.wake_one()
 
     def on_abandoned(self, held: HeldJob) -> None:
         """Record that an abandoned handler's outcome is written: it holds up no other job."""
@@ -54,7 +106,7 @@ class Slots:
     def drain(self) -> None:
         """Claim nothing more; running handlers go on."""
         self._draining.set()
-        self.wake()
+        self._idle.wake_all()
 
     async def run(self) -> None:
         """Run all slots until they are drained; raise what one of them has failed with."""
@@ -70,6 +122,7 @@ class Slots:
         finally:
             for slot in slots:
                 slot.cancel()
+            self._idle.stop_timer()
             await asyncio.gather(*slots, return_exceptions=True)
 
     async def _run_slot(self) -> None:
@@ -106,11 +159,11 @@ class Slots:
         while not self._draining.is_set():
             candidate = self._selector.select()
             if candidate is not None:
+                if self._selector.has_candidates:
+                    self.wake()
                 return candidate
-            self._wakeup.clear()
             ready_at = self._selector.ready_at()
-            limit = None if ready_at is None else max(0.0, ready_at - boottime())
-            await _wait_for(self._wakeup, limit)
+            await self._idle.wait(None if ready_at is None else max(0.0, ready_at - boottime()))
         return None
 
 

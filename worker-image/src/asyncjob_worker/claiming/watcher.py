@@ -84,7 +84,7 @@ class QueuedJobWatcher:
             self._watch_task.cancel()
 
     async def run(self) -> None:
-        """Watch until cancelled; after errors retry with a backoff of 1 to 60 s."""
+        """Watch until cancelled; after errors retry with a backoff of 1 to 10 s."""
         pacer = event_loop_pacer()
         while True:
             pacer.start_round()
@@ -96,7 +96,7 @@ class QueuedJobWatcher:
             if self._watch_task.cancelled():
                 continue
             error = self._watch_task.result()
-            pause = pacer.next_delay(failed=error is not None)
+            pause = pacer.next_delay(error)
             if error is not None:
                 self.is_watching = False
                 wait = round(pause, 1)
@@ -164,7 +164,11 @@ class RowReader:
     _select: CellSelector | None = None
 
     def read(self, table: JsonObject, resource_version: str) -> Candidate | None:
-        """Return the candidate of a one-row table; None for a table without a row."""
+        """Return the candidate of a one-row table; None for a table without a row.
+
+        A job of a newer API may have values that are not known here. It is left to workers that
+        know them: the watch goes on for the others.
+        """
         definitions = items(table, "columnDefinitions")
         if definitions:
             self._select = _cell_selector(
@@ -173,7 +177,12 @@ class RowReader:
         rows = items(table, "rows")
         if not rows or not self._select:
             return None
-        return _candidate(self._select(items(as_object(rows[0]), "cells")), resource_version)
+        cells = self._select(items(as_object(rows[0]), "cells"))
+        try:
+            return _candidate(cells, resource_version)
+        except ValueError as error:
+            log.warning("a job cannot be read and is passed over", job=cells[0], error=str(error))
+            return None
 
 
 def _cell_selector(names: Sequence[str]) -> CellSelector:

@@ -15,6 +15,7 @@ from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.json_types import child, integer
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.clock import boottime, now_text
+from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask, MiddlewareStarter
 from asyncjob_worker.execution.io_retry import AttemptStopped
 from asyncjob_worker.execution.object_store import ObjectStoreClient
@@ -34,6 +35,7 @@ class AttemptServices:
     results: ResultStore
     resources: Resources = NO_RESOURCES
     children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs()
+    record: HandlerRecorder | None = None
 
     @classmethod
     def from_settings(
@@ -125,10 +127,10 @@ class Attempt:
             raise HandlerStopped(held.stopped, None)
 
     def _build_context(self) -> JobContext:
-        held = self._held
+        held, record = self._held, self._services.record
         return JobContext(
             job_info_of(held),
-            held,
+            held if record is None else record.report_sink(held),
             remaining=lambda: held.times_out_at - boottime(),
             max_bytes=self._settings.max_free_json,
             children=self._children,

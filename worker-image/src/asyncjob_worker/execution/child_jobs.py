@@ -9,6 +9,7 @@ metadata only, and each that is not among them is read once.
 
 import asyncio
 import concurrent.futures
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -90,11 +91,15 @@ class AttemptChildJobs:
         self._loop = asyncio.get_running_loop()
         self._poller = ChildPoller(session, held.job.namespace, held.job.uid, pause)
         self._in_flight: set[concurrent.futures.Future[Any]] = set()
+        self._submissions: set[concurrent.futures.Future[ChildRef]] = set()
         self._stopped = False
 
     def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Create the job; the same manifest twice is the same job."""
-        return self._start(self._submit(manifest))
+        submission = self._start(self._submit(manifest))
+        self._submissions.add(submission)
+        submission.add_done_callback(self._submissions.discard)
+        return submission
 
     def wait(
         self, child: ChildRef, timeout: float | None
@@ -103,8 +108,8 @@ class AttemptChildJobs:
         return self._start(self._poller.until_finished(child, timeout))
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
-        """List all children of the job."""
-        return self._start(self._list())
+        """List all children of the job, those that are on their way included."""
+        return self._start(self._list(tuple(self._submissions)))
 
     def stop(self) -> None:
         """Submit nothing more, and cancel the requests that are not answered yet."""
@@ -180,7 +185,13 @@ class AttemptChildJobs:
                 f"the attempt is over ({reason}): {manifest.name} is not submitted"
             )
 
-    async def _list(self) -> Sequence[ChildView]:
+    async def _list(
+        self, submissions: Sequence["concurrent.futures.Future[ChildRef]"]
+    ) -> Sequence[ChildView]:
+        for submission in submissions:
+            # Its error is for whoever submitted it; whoever lists waits only for its end.
+            with contextlib.suppress(Exception):
+                await asyncio.shield(asyncio.wrap_future(submission))
         path = collection_path(self._held.job.namespace, JOBS)
         params = {"labelSelector": f"{PARENT_LABEL}={self._held.job.uid}"}
         return [read_child(found) async for found in self._session.list(path, params)]

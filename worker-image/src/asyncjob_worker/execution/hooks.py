@@ -13,7 +13,7 @@ import structlog
 
 from asyncjob.app import Resources
 from asyncjob.app.events import Event, Hook, HookEvent, JobEnded, JobEvent, WorkerEvent
-from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.json_types import as_object, opt_number, opt_text, text
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange

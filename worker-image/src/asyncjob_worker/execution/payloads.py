@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from asyncjob.app import Handler, Isolation
-from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.deep_json import MAX_PARSED_LEVELS
 from asyncjob.errors import AsyncJobError, ForbiddenError, NoClusterError, ObjectNotFoundError
 from asyncjob.free_json import FreeJsonError, parse
@@ -48,17 +48,25 @@ async def no_cluster(_: str) -> JsonObject:
 class PayloadError(AsyncJobError):
     """The payload cannot be read, and no retry would help."""
 
+    code = "InvalidPayload"
+
 
 class SecretPayloadError(AsyncJobError):
     """The handler's own check of a secret payload failed."""
+
+    code = "InvalidPayload"
 
 
 class SourceMissingError(AsyncJobError, LookupError):
     """The object or key that holds the payload is not there."""
 
+    code = "InvalidPayload"
+
 
 class SourceForbiddenError(AsyncJobError, PermissionError):
     """The worker may not read the object that holds the payload."""
+
+    code = "InvalidPayload"
 
 
 @dataclass(frozen=True, slots=True)

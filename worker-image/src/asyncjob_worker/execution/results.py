@@ -11,7 +11,7 @@ import orjson
 import structlog
 
 from asyncjob.app import Handler, outcomes
-from asyncjob.app.threads import run_in_daemon_thread
+from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.free_json import FreeJsonError, TooManyBytesError
 from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.phase_change import PhaseChange

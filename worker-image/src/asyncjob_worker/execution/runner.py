@@ -21,6 +21,7 @@ from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices, job_info_of
+from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.hooks import HookEvents
 from asyncjob_worker.execution.payloads import ReadObject, no_cluster
 from asyncjob_worker.isolation.executor import HandlerFuture
@@ -55,6 +56,7 @@ class JobRunner:
         read_object: ReadObject = no_cluster,
         metrics: Metrics | None = None,
         tracing: Tracing = NO_TRACING,
+        record: HandlerRecorder | None = None,
     ) -> None:
         self._app = app
         self._events = events or HookEvents.disabled()
@@ -65,7 +67,7 @@ class JobRunner:
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
         self._services = replace(
-            AttemptServices.from_settings(settings, read_object), children=children
+            AttemptServices.from_settings(settings, read_object), children=children, record=record
         )
         self._metrics = metrics or Metrics()
         self._tracing = tracing
@@ -81,6 +83,11 @@ class JobRunner:
         """Number of slots held by handlers that have ignored their stop and still run."""
         return sum(not future.done() for future in tuple(self._abandoned))
 
+    @property
+    def outliving(self) -> set[HeldJob]:
+        """The jobs whose handlers only the end of the process will end: leased until then."""
+        return self.running & self.running_handlers.jobs
+
     def set_resources(self, resources: Resources) -> None:
         """Give handlers their resources, before the first job."""
         self._services = replace(self._services, resources=resources)
@@ -91,6 +98,8 @@ class JobRunner:
         with self._tracing.attempt(held) as trace, job_log_context(job_info_of(held)):
             await self._run(held, attempt, trace)
         if attempt.abandoned is not None:
+            if self._services.record is not None:
+                self._services.record.abandoned(held)
             self._on_abandoned(held)
             await self._wait_for_abandoned(attempt.abandoned)
 
@@ -99,6 +108,12 @@ class JobRunner:
         self._stopping = why
         for held in list(self.running):
             held.stop(why)
+
+    def fence_expired(self) -> None:
+        """Stop the handlers whose lease may have expired, even if the heartbeat thread hangs."""
+        for held in list(self.running):
+            if not held.writing_outcome:
+                held.fence_if_expired()
 
     def stop_waiting_for_abandoned(self) -> None:
         """Stop waiting for abandoned handlers: the worker drains."""
@@ -143,6 +158,8 @@ class JobRunner:
             held.stop(Stop.CANCELLED)
 
     def _on_handler_started(self, held: HeldJob, future: HandlerFuture) -> None:
+        if self._services.record is not None:
+            self._services.record.started(held, future)
         self._events.started(held)
         self.running_handlers.add(future, held)
 
@@ -208,6 +225,11 @@ class RunningHandlers:
     def futures(self) -> set[HandlerFuture]:
         """The futures of the handlers that still run."""
         return set(self._jobs)
+
+    @property
+    def jobs(self) -> set[HeldJob]:
+        """The jobs whose handlers still run."""
+        return set(self._jobs.values())
 
     def add(self, future: HandlerFuture, held: HeldJob) -> None:
         """Add a handler that has just been started; it is removed when it ends."""

@@ -134,6 +134,8 @@ def _reap_orphans(group: int) -> None:
 class ProcessStartError(WorkerError):
     """The handler's process cannot start."""
 
+    code = "handler-process"
+
 
 class HandlerProcess:
     """A handler process that has loaded its app. Used by one job at a time."""
@@ -214,7 +216,7 @@ class HandlerProcess:
             except FrameError as error:
                 self.kill()
                 raise HandlerCrashedError(
-                    f"the handler's process spoke garbage: {error}"
+                    f"the handler's process sent no valid message: {error}"
                 ) from error
         return self._received.popleft()
 

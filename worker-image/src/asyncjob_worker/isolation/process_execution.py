@@ -71,18 +71,23 @@ class ProcessExecution:
         usable = False
         try:
             final = await self._exchange(process, frame)
+            result = _read_final(final)
             process.memory_usage = protocol.read_memory_usage(final)
             usable = True
         except HandlerCrashedError as error:
             self._log_death(process, error)
             raise
+        except FrameError as error:
+            raise HandlerCrashedError(
+                f"the handler's process sent no valid message: {error}"
+            ) from error
         finally:
             with self._process_lock:
                 self._process = None
             self._pool.release(process, usable=usable)
-        if protocol.message_type(final) == MessageType.FAILED:
-            raise ReportedError(protocol.read_error(final))
-        return final["result"]
+        if isinstance(result, ErrorReport):
+            raise ReportedError(result)
+        return result
 
     def stop(self) -> bool:
         """Ask the handler to stop; return False if it has not started."""
@@ -137,10 +142,9 @@ class ProcessExecution:
     def _apply_report(self, message: JsonObject) -> None:
         if "checkpoint" in message:
             self._context.checkpoint(message["checkpoint"])
-        progress = message.get("progress")
-        if isinstance(progress, list):
-            percent, text = progress
-            self._context.progress(percent, text)
+        progress = protocol.read_progress(message)
+        if progress is not None:
+            self._context.progress(*progress)
 
     def _acknowledge(self, process: HandlerProcess) -> None:
         """Acknowledge a report, which asks for the next: at once, unless the last was recent."""
@@ -151,6 +155,13 @@ class ProcessExecution:
             process.send(TAKEN_MESSAGE)
         else:
             self._loop.call_at(send_at, process.send, TAKEN_MESSAGE)
+
+
+def _read_final(message: JsonObject) -> object:
+    """Return what the handler has raised or returned; raises FrameError."""
+    if message_type(message) == MessageType.FAILED:
+        return protocol.read_error(message)
+    return protocol.read_result(message)
 
 
 def _unsendable_payload(error: FrameError) -> ErrorReport:

@@ -28,6 +28,7 @@ from asyncjob.json_types import (
     JsonObject,
     as_object,
     child,
+    flag,
     integer,
     items,
     opt_number,
@@ -227,14 +228,44 @@ def failed_message(report: ErrorReport, usage: MemoryUsage) -> JsonObject:
 
 
 def read_error(message: JsonObject) -> ErrorReport:
-    """Read what a handler has raised."""
-    error: dict[str, Any] = dict(child(message, "error"))
-    return ErrorReport(**{**error, "kind": ErrorKind(error["kind"])})
+    """Read what a handler has raised; raises FrameError."""
+    error = child(message, "error")
+    try:
+        kind = ErrorKind(text(error, "kind"))
+    except ValueError as unknown:
+        raise FrameError(f"an error of an unknown kind: {unknown}") from None
+    return ErrorReport(
+        kind,
+        text(error, "type"),
+        text(error, "category"),
+        text(error, "message"),
+        opt_number(error, "retry_after"),
+    )
+
+
+def read_result(message: JsonObject) -> Json:
+    """Read what a handler has returned; raises FrameError."""
+    if "result" not in message:
+        raise FrameError("a handler that has returned, without its result")
+    return message["result"]
+
+
+def read_progress(message: JsonObject) -> tuple[int, str | None] | None:
+    """Read the percentage and words of a report, None if it has none; raises FrameError."""
+    match message.get("progress"):
+        case None:
+            return None
+        case [int(percent), str() | None as words]:
+            return percent, words
+        case _:
+            raise FrameError("a progress that is not a number and words")
 
 
 def read_memory_usage(message: JsonObject) -> MemoryUsage:
     """Read the memory usage of a process."""
-    return read_fields(MemoryUsage, message)
+    return MemoryUsage(
+        integer(message, "memory"), integer(message, "at_first"), flag(message, "spent")
+    )
 
 
 def _job_info_fields(info: JobInfo) -> dict[str, Any]:
@@ -247,8 +278,11 @@ def shallow_dict(value: Any) -> dict[str, Any]:
 
 
 def read_fields(kind: type[T], message: JsonObject) -> T:
-    """Read a dataclass of plain values."""
-    known: dict[str, Any] = {name: message[name] for name in kind.__dataclass_fields__}
+    """Read a dataclass of plain values; raises FrameError where one is missing."""
+    try:
+        known: dict[str, Any] = {name: message[name] for name in kind.__dataclass_fields__}
+    except KeyError as error:
+        raise FrameError(f"a message lacks {error}") from None
     return kind(**known)
 
 
@@ -320,7 +354,7 @@ def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
 
 
 def read_request(message: JsonObject) -> ChildJobRequest:
-    """Read a request."""
+    """Read a request; raises FrameError."""
     if "submit" in message:
         return SubmitRequest(read_fields(ChildManifest, child(message, "submit")))
     if "wait" in message:

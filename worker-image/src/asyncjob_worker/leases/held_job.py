@@ -177,9 +177,9 @@ class HeldJob:
             on_stop()
 
     def fence_if_expired(self) -> None:
-        """Stop it if its lease may have expired while the event loop or the machine stood still."""
+        """Stop it if its lease may have expired: a loop, a thread or the machine stood still."""
         if self.stopped is not Stop.FENCED and boottime() > self.safe_until:
-            log.error("lease lost before the handler began", job=self.job.name)
+            log.error("lease lost: no heartbeat was stored in time", job=self.job.name)
             self.stop(Stop.FENCED)
 
     def stop_refused(self, message: str) -> None:

@@ -1,13 +1,15 @@
 """The worker's own Lease, which registers the process: identity, queue, slots and types.
 
 It is written before the first claim, renewed while the worker runs, and its holder is removed at
-the end.
+the end. Each write is conditional on the version that is known: one that is delayed until the
+container has been started again must not name the older process, or the operator would take the
+newer for replaced, and its jobs from it.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import orjson
 import structlog
@@ -15,11 +17,12 @@ import structlog
 from asyncjob.errors import (
     AlreadyExistsError,
     ApiError,
+    ConflictError,
     ForbiddenError,
     ObjectNotFoundError,
     UnauthorizedError,
 )
-from asyncjob.json_types import Json, JsonObject
+from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.claim import LeaseHolder
@@ -31,6 +34,7 @@ from asyncjob.names import (
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
 )
+from asyncjob_worker.clock import micro_time_text
 from asyncjob_worker.errors import CannotStartError
 
 log = structlog.get_logger()
@@ -61,7 +65,6 @@ class WorkerLease:
 
         Its owner is the pod, so that it is deleted with it.
         """
-        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         registration: dict[str, Json] = {
             "queue": self.queue,
             "slots": self.slots,
@@ -84,7 +87,7 @@ class WorkerLease:
             "spec": {
                 "holderIdentity": self.holder.worker,
                 "leaseDurationSeconds": max(1, int(self.interval * LIVE_RENEWAL_INTERVALS)),
-                "renewTime": now,
+                "renewTime": micro_time_text(),
             },
         }
 
@@ -109,6 +112,11 @@ class WorkerRegistration:
         self._session = session
         self._lease = lease
         self._path = lease_path(session.access.namespace, lease.holder.pod)
+        self._collection = leases_path(session.access.namespace)
+        self._lock = asyncio.Lock()
+        self._version = ""
+        """The newest version that is known, empty if it is not."""
+
         self._pause = pause
 
     async def register(self) -> None:
@@ -142,14 +150,24 @@ class WorkerRegistration:
 
     async def deregister(self) -> None:
         """Remove the holder from the Lease, so that this worker no longer counts as live."""
-        body: JsonObject = {"spec": {"holderIdentity": ""}}
         try:
             async with asyncio.timeout(DEREGISTER_SECONDS):
-                await self._session.merge_patch(self._path, body)
+                await self._remove_holder()
         except ObjectNotFoundError:
             return
         except (ApiError, TimeoutError) as error:
             log.warning("worker lease not emptied", error=str(error) or "no answer in time")
+
+    async def _remove_holder(self) -> None:
+        body: JsonObject = {"spec": {"holderIdentity": ""}}
+        if self._version:
+            with suppress(ConflictError):  # perhaps by a renewal of ours whose answer was lost
+                await self._patch(body)
+                return
+        lease = await self._read()
+        if text(child(lease, "spec"), "holderIdentity") == self._lease.holder.worker:
+            self._note(lease)
+            await self._patch(body)
 
     async def _try_write(self, message: str) -> None:
         try:
@@ -158,14 +176,35 @@ class WorkerRegistration:
             log.warning(message, error=str(error))
 
     async def _write(self) -> None:
-        body = self._lease.manifest()
-        try:
-            await self._session.merge_patch(self._path, body)
-        except ObjectNotFoundError:
+        """Write the Lease on the version that is known, or take over the one that there is."""
+        async with self._lock:  # a renewal and the mark of a drain may come at the same time
+            if self._version:
+                with suppress(ConflictError, ObjectNotFoundError):
+                    await self._patch(self._lease.manifest())
+                    return
             try:
-                await self._session.create(self._path.rpartition("/")[0], body)
+                self._note(await self._session.create(self._collection, self._lease.manifest()))
             except AlreadyExistsError:
-                await self._session.merge_patch(self._path, body)
+                self._note(await self._read())
+            # Also one just created: a role without the right to patch is told at the start.
+            await self._patch(self._lease.manifest())
+
+    async def _patch(self, body: JsonObject) -> None:
+        version, self._version = self._version, ""  # unknown until there is an answer
+        metadata = {**child(body, "metadata"), "resourceVersion": version}
+        self._note(await self._session.merge_patch(self._path, {**body, "metadata": metadata}))
+
+    async def _read(self) -> JsonObject:
+        """Return the Lease as it is; workers may list Leases, not get one."""
+        name = self._path.rpartition("/")[2]
+        params = {"fieldSelector": f"metadata.name={name}"}
+        found = items(await self._session.get(self._collection, params), "items")
+        if not found:
+            raise ObjectNotFoundError(f"no lease {name}")
+        return as_object(found[0])
+
+    def _note(self, lease: JsonObject) -> None:
+        self._version = text(child(lease, "metadata"), "resourceVersion")
 
     def _explain(self, error: ApiError) -> str:
         if isinstance(error, ObjectNotFoundError):

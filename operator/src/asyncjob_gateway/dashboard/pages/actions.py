@@ -62,18 +62,18 @@ _JobActionName = Annotated[str, Path(pattern=f"^({'|'.join(_JOB_ACTIONS)})$")]
 @router.post("/jobs/{id}/rerun")
 async def rerun(request: Request, job_id: JobId) -> Response:
     """Run a job again, as a new one, and show that."""
-    room, _ = await form_context(request, rights.CONTROL_JOBS)
-    done = await room.request_context.operations.rerun(job_id)
-    return see_other(room.links.job(done.id, {"did": "rerun", "soon": "1"}))
+    ctx, _ = await form_context(request, rights.CONTROL_JOBS)
+    done = await ctx.request_context.operations.rerun(job_id)
+    return see_other(ctx.links.job(done.id, {"did": "rerun", "soon": "1"}))
 
 
 @router.post("/jobs/{id}/{action}")
 async def act_on_job(request: Request, job_id: JobId, action: _JobActionName) -> Response:
     """Do one of the other things, and show the job."""
-    room, form = await form_context(request, rights.CONTROL_JOBS)
+    ctx, form = await form_context(request, rights.CONTROL_JOBS)
     act, did = _JOB_ACTIONS[action]
-    await act(room.request_context.operations, job_id, form)
-    return see_other(room.links.job(job_id, {"did": did}))
+    await act(ctx.request_context.operations, job_id, form)
+    return see_other(ctx.links.job(job_id, {"did": did}))
 
 
 @router.post("/queues/{name}/{action}")
@@ -81,8 +81,8 @@ async def act_on_queue(
     request: Request, name: QueueName, action: Annotated[str, Path(pattern="^(pause|resume)$")]
 ) -> Response:
     """Pause a queue or let it go on."""
-    room, _ = await form_context(request, rights.CONTROL_QUEUES)
-    room.request_context.cache.require_synced()
-    await room.request_context.operations.set_paused(name, paused=action == "pause")
+    ctx, _ = await form_context(request, rights.CONTROL_QUEUES)
+    ctx.request_context.cache.require_synced()
+    await ctx.request_context.operations.set_paused(name, paused=action == "pause")
     did = "paused" if action == "pause" else "unpaused"
-    return see_other(room.links.to("/queues", {"did": did}))
+    return see_other(ctx.links.to("/queues", {"did": did}))

@@ -20,19 +20,19 @@ ROUTERS = (router,)
 @router.get("")
 async def show_cron_jobs(request: Request) -> Response:
     """Show all cron jobs."""
-    room = await page_context(request, rights.LIST_CRON_JOBS)
-    cache = room.request_context.cache
+    ctx = await page_context(request, rights.LIST_CRON_JOBS)
+    cache = ctx.request_context.cache
     cache.require_synced()
-    rows = cron_rows(cache.cron_jobs(), room.links, room.now)
-    return render_page("cron_jobs.html", room.frame, rows)
+    rows = cron_rows(cache.cron_jobs(), ctx.links, ctx.now)
+    return render_page("cron_jobs.html", ctx.frame, rows)
 
 
 @router.post("/{name}/trigger")
 async def trigger(request: Request, name: CronJobName) -> Response:
     """Have it run now, and show the job."""
-    room, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
-    done = await room.request_context.operations.trigger(name)
-    return see_other(room.links.job(done.id, {"did": "triggered", "soon": "1"}))
+    ctx, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
+    done = await ctx.request_context.operations.trigger(name)
+    return see_other(ctx.links.job(done.id, {"did": "triggered", "soon": "1"}))
 
 
 @router.post("/{name}/{action}")
@@ -40,9 +40,7 @@ async def act_on_cron_job(
     request: Request, name: CronJobName, action: Annotated[str, Path(pattern="^(suspend|resume)$")]
 ) -> Response:
     """Suspend it or let it go on."""
-    room, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
-    await room.request_context.operations.set_cron_job_suspended(
-        name, suspended=action == "suspend"
-    )
+    ctx, _ = await form_context(request, rights.CONTROL_CRON_JOBS)
+    await ctx.request_context.operations.set_cron_job_suspended(name, suspended=action == "suspend")
     did = "cron-suspended" if action == "suspend" else "cron-resumed"
-    return see_other(room.links.to("/cron-jobs", {"did": did}))
+    return see_other(ctx.links.to("/cron-jobs", {"did": did}))

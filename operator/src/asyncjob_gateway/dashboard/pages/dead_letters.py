@@ -153,10 +153,10 @@ async def apply_to_each(
     Once `late` is set, no other is begun; those are left as they are, and out of the answer.
     """
     told: dict[str, str] = {}
-    room = asyncio.Semaphore(BULK_CONCURRENCY)
+    slots = asyncio.Semaphore(BULK_CONCURRENCY)
 
     async def one(job_id: str) -> None:
-        async with room:
+        async with slots:
             if not deadline_passed.is_set():
                 told[job_id] = await _apply(action, job_id)
 
@@ -185,43 +185,43 @@ _TIME_SHARE: Final = 0.6
 @router.get("")
 async def show_dead_letters(request: Request) -> Response:
     """Show the dead letters that match."""
-    room = await page_context(request, rights.LIST_JOBS)
+    ctx = await page_context(request, rights.LIST_JOBS)
     cursor = request.query_params.get("cursor", "")
     filters = read_filters(request.query_params, Phase.DEAD_LETTER)
-    found = list_jobs(room, filters, cursor, DEAD_LETTER_ROWS)
+    found = list_jobs(ctx, filters, cursor, DEAD_LETTER_ROWS)
     shown = make_job_list(
         found,
         filters,
-        room.links,
-        room.now,
+        ctx.links,
+        ctx.now,
         path="/dead-letters",
         cursor=cursor,
         what="dead letter",
     )
-    return render_page("dead_letters.html", room.frame, shown, 422 if filters.errors else 200)
+    return render_page("dead_letters.html", ctx.frame, shown, 422 if filters.errors else 200)
 
 
 @router.post("/confirm")
 async def confirm(request: Request) -> Response:
     """Say how many, and ask once more; nothing is done yet."""
-    room, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
+    ctx, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
     asked = read_bulk_action(form)
     if asked is None:
-        return see_other(room.links.to("/dead-letters", _list_query(form)))
-    found = await _find_matching(room.request_context.operations, asked)
-    return render_page("confirm.html", room.frame, confirmation_page(asked, found, room.links))
+        return see_other(ctx.links.to("/dead-letters", _list_query(form)))
+    found = await _find_matching(ctx.request_context.operations, asked)
+    return render_page("confirm.html", ctx.frame, confirmation_page(asked, found, ctx.links))
 
 
 @router.post("/do")
 async def run_bulk_action(request: Request) -> Response:
     """Do it, and say what became of each."""
-    room, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
+    ctx, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
     asked = read_bulk_action(form)
     if asked is None:
-        return see_other(room.links.to("/dead-letters", _list_query(form)))
-    seconds = _TIME_SHARE * room.request_context.app.settings.request_timeout
-    done = await _apply_action(room.request_context.operations, asked, seconds)
-    return render_page("report.html", room.frame, bulk_report_page(asked, done, room.links))
+        return see_other(ctx.links.to("/dead-letters", _list_query(form)))
+    seconds = _TIME_SHARE * ctx.request_context.app.settings.request_timeout
+    done = await _apply_action(ctx.request_context.operations, asked, seconds)
+    return render_page("report.html", ctx.frame, bulk_report_page(asked, done, ctx.links))
 
 
 def _list_query(form: Form) -> dict[str, str]:

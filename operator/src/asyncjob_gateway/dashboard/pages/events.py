@@ -42,14 +42,14 @@ _CHANGEABLE_FILTERS: Final = ("phase", "reason", "label", "text")
 async def stream_page_changes(request: Request) -> Response:
     """Stream that jobs have changed: all that match the filters, or one job and its relatives."""
     query = request.query_params
-    visit = await request_context(request, query.get("namespace") or None, rights.WATCH_JOBS)
-    visit.cache.require_synced()
-    streams = visit.app.streams
-    streams.check_capacity(visit.caller)
+    ctx = await request_context(request, query.get("namespace") or None, rights.WATCH_JOBS)
+    ctx.cache.require_synced()
+    streams = ctx.app.streams
+    streams.check_capacity(ctx.caller)
     job_id = query.get("job", "")
     wanted = _concerns_job(job_id) if job_id else _matches_filters(query)
-    who = make_stream_caller(visit, auth_headers(request), address_of(request))
-    return streams.response(_change_events(streams, visit.cache.changes, who, wanted))
+    who = make_stream_caller(ctx, auth_headers(request), address_of(request))
+    return streams.response(_change_events(streams, ctx.cache.changes, who, wanted))
 
 
 async def _change_events(

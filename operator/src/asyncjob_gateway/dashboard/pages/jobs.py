@@ -119,11 +119,11 @@ POLL_COUNTS: Final = frozenset(map(str, range(1, 21)))
 @router.get("")
 async def show_jobs(request: Request) -> Response:
     """Show a page of the list."""
-    room = await page_context(request, rights.LIST_JOBS)
+    ctx = await page_context(request, rights.LIST_JOBS)
     filters, cursor = read_filters(request.query_params), request.query_params.get("cursor", "")
-    found = list_jobs(room, filters, cursor, JOB_ROWS)
-    shown = make_job_list(found, filters, room.links, room.now, path="/jobs", cursor=cursor)
-    return render_page("jobs.html", room.frame, shown, 422 if filters.errors else 200)
+    found = list_jobs(ctx, filters, cursor, JOB_ROWS)
+    shown = make_job_list(found, filters, ctx.links, ctx.now, path="/jobs", cursor=cursor)
+    return render_page("jobs.html", ctx.frame, shown, 422 if filters.errors else 200)
 
 
 def list_jobs(ctx: PageContext, filters: Filters, cursor: str, rows: int) -> Page:
@@ -142,19 +142,19 @@ def list_jobs(ctx: PageContext, filters: Filters, cursor: str, rows: int) -> Pag
 @router.get("/{id}")
 async def show_job(request: Request, job_id: JobId) -> Response:
     """Show a job as it is now."""
-    room = await page_context(request, rights.READ_JOBS)
+    ctx = await page_context(request, rights.READ_JOBS)
     try:
-        read = await room.request_context.operations.get(job_id)
+        read = await ctx.request_context.operations.get(job_id)
     except JobNotFoundError:
         looks = request.query_params.get("soon", "")
         if looks not in POLL_COUNTS:
             raise
-        return _not_created_page(room, job_id, int(looks) + 1)
-    if not room.allowed.read_payload:
+        return _not_created_page(ctx, job_id, int(looks) + 1)
+    if not ctx.allowed.read_payload:
         read = read.without_payload()
-    members = _job_tree(room, read) if room.allowed.list_jobs else []
-    shown = make_job_page(read, members, room.allowed, room.links, room.now)
-    return render_page("job.html", room.frame, shown)
+    members = _job_tree(ctx, read) if ctx.allowed.list_jobs else []
+    shown = make_job_page(read, members, ctx.allowed, ctx.links, ctx.now)
+    return render_page("job.html", ctx.frame, shown)
 
 
 def _not_created_page(ctx: PageContext, job_id: str, looks: int) -> Response:

@@ -151,16 +151,16 @@ ROUTERS = (router,)
 @router.get("/")
 async def redirect_to_first_page(request: Request) -> Response:
     """Go to the first page that the reader may see."""
-    room = await page_context(request)
-    return see_other(room.links.to([*room.frame.sections, QUEUES_SECTION][0].path))
+    ctx = await page_context(request)
+    return see_other(ctx.links.to([*ctx.frame.sections, QUEUES_SECTION][0].path))
 
 
 @router.get("/queues")
 async def show_queues(request: Request) -> Response:
     """Show all queues."""
-    room = await page_context(request, rights.LIST_QUEUES)
-    view = room.request_context.cache
+    ctx = await page_context(request, rights.LIST_QUEUES)
+    view = ctx.request_context.cache
     view.require_synced()
-    counted = count_jobs((entry.summary for entry in view.jobs.newest_first()), room.now)
-    shown = make_queues_page(view.queues(room.now), counted, room.links, room.now)
-    return render_page("queues.html", room.frame, shown)
+    counted = count_jobs((entry.summary for entry in view.jobs.newest_first()), ctx.now)
+    shown = make_queues_page(view.queues(ctx.now), counted, ctx.links, ctx.now)
+    return render_page("queues.html", ctx.frame, shown)

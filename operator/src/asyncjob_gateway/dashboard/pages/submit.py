@@ -121,27 +121,27 @@ ROUTERS = (router,)
 @router.get("")
 async def show_submit_form(request: Request) -> Response:
     """Show the form; the address may fill fields in."""
-    room = await page_context(request, rights.SUBMIT_JOBS)
+    ctx = await page_context(request, rights.SUBMIT_JOBS)
     query = request.query_params
     given = {name: query[name] for name in FIELDS if query.get(name)}
-    return _submit_page(room, SubmitForm(given), 200)
+    return _submit_page(ctx, SubmitForm(given), 200)
 
 
 @router.post("")
 async def submit(request: Request) -> Response:
     """Submit and show the job, or the form again with what is wrong."""
-    room, form = await form_context(request, rights.SUBMIT_JOBS)
+    ctx, form = await form_context(request, rights.SUBMIT_JOBS)
     given = {name: text for name, text in nonempty_fields(form).items() if name in FIELDS}
     read = read_submit_form(given)
     if isinstance(read, SubmitForm):
-        return _submit_page(room, read, 422)
+        return _submit_page(ctx, read, 422)
     try:
-        done = await room.request_context.operations.submit(read)
+        done = await ctx.request_context.operations.submit(read)
     except InvalidSubmissionError as error:
-        return _submit_page(room, with_errors(given, error), 422)
+        return _submit_page(ctx, with_errors(given, error), 422)
     except (InTheWayError, RefusedError) as error:
-        return _submit_page(room, SubmitForm(given, {}, str(error)), 409)
-    return see_other(room.links.job(done.id, {"did": "submitted"}))
+        return _submit_page(ctx, SubmitForm(given, {}, str(error)), 409)
+    return see_other(ctx.links.job(done.id, {"did": "submitted"}))
 
 
 def _submit_page(ctx: PageContext, view: SubmitForm, status: int) -> Response:

@@ -17,7 +17,7 @@ ROUTERS = (router,)
 @router.get("")
 async def show_workers(request: Request) -> Response:
     """Show all workers."""
-    room = await page_context(request, rights.LIST_QUEUES)
-    room.request_context.cache.require_synced()
-    rows = worker_rows(room.request_context.cache.workers(room.now), room.links, room.now)
-    return render_page("workers.html", room.frame, rows)
+    ctx = await page_context(request, rights.LIST_QUEUES)
+    ctx.request_context.cache.require_synced()
+    rows = worker_rows(ctx.request_context.cache.workers(ctx.now), ctx.links, ctx.now)
+    return render_page("workers.html", ctx.frame, rows)

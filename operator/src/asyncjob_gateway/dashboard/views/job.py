@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from asyncjob.explanations.texts import Kind, meaning
 from asyncjob.json_types import Json
-from asyncjob.lifecycle.phases import FINISHED_PHASES, REASON_DOCS, Phase, Reason
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import seconds_between, try_parse_timestamp
 from asyncjob.rest.jobs import Happening, Job
 from asyncjob_gateway.dashboard.formatting import (
@@ -187,8 +188,7 @@ def _timeline_entry(one: Happening, now: datetime) -> TimelineEntry:
 
 def reason_meaning(reason: str | None) -> str:
     """Return what a reason stands for."""
-    known = reason in set(Reason)
-    return REASON_DOCS[Reason(reason)].replace("`", "") if reason and known else ""
+    return meaning(Kind.JOB_REASON, reason or "").replace("`", "")
 
 
 BAR_WIDTH: Final = 1000

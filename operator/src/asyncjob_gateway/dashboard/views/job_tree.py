@@ -91,14 +91,14 @@ def _select_shown(ancestors: Sequence[str], children_by_name: _ChildrenByName) -
     chosen, waiting = set(ancestors), deque(ancestors)
     while waiting and len(chosen) < MAX_TREE_JOBS:
         children = [one.job.id for one in _by_age(children_by_name.get(waiting.popleft(), ()))]
-        room = max(
+        left = max(
             0,
             min(
                 MAX_TREE_JOBS - len(chosen),
                 MAX_CHILDREN_PER_JOB - len(chosen.intersection(children)),
             ),
         )
-        added = [child for child in children if child not in chosen][:room]
+        added = [child for child in children if child not in chosen][:left]
         chosen.update(added)
         waiting.extend(added)
     return chosen

@@ -6,6 +6,7 @@ reservation may be granted some time before. So no wall clock can free capacity 
 of starts that an operator finds when it starts is taken from the wall clock.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
@@ -42,9 +43,16 @@ class RateWindow:
     def observe_starts(
         self, starts: Iterable[StartRecord], now: Now, *, just_changed: bool
     ) -> None:
-        """Record the starts in the queue's status, which was seen as it changed or in a list."""
-        previous, self._observed_at = self._observed_at, {}
+        """Record the starts in the queue's status, which was seen as it changed or in a list.
+
+        Starts of one time count together: a time that is taken from the API server's answers has
+        whole seconds, so that several rounds may have the same.
+        """
+        counts: Counter[str] = Counter()
         for start in starts:
+            counts[start.time] += start.count
+        previous, self._observed_at = self._observed_at, {}
+        for start in map(StartRecord, counts.keys(), counts.values()):
             observed_at = previous.get(start)
             if observed_at is None:
                 age = 0.0 if just_changed else max(0.0, -now.seconds_until(start.time))

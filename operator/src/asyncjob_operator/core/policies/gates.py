@@ -38,7 +38,7 @@ class ClosedGate:
     reason: Reason
     message: str
     until: float | None = None
-    """When to try the gate again, in monotonic seconds; None: when something changes."""
+    """When a `notBefore` is reached, in monotonic seconds; None: when something changes."""
 
 
 def not_before_gate(snapshot: Snapshot, now: Now) -> ClosedGate | None:
@@ -138,13 +138,13 @@ def promote_pending(snapshot: Snapshot, now: Now) -> PolicyResult:
         return _queue_job(snapshot, now)
     if closed.reason != snapshot.job.reason or _waits_for_others(closed, snapshot.job):
         return UpdateWaitReason(PROMOTE, closed.reason, closed.message)
-    return Wait(closed.until) if closed.until is not None else None
+    return None
 
 
 def promote_scheduled(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Queue a scheduled job at its `notBefore`."""
     closed = first_closed_gate(snapshot, now)
-    if closed and closed.reason is Reason.NOT_BEFORE and closed.until is not None:
+    if closed and closed.until is not None:
         return Wait(closed.until)
     return _queue_job(snapshot, now)
 

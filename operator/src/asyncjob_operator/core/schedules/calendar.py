@@ -19,6 +19,7 @@ from functools import lru_cache
 from hashlib import sha256
 from importlib import resources
 from itertools import takewhile
+from math import floor
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -30,13 +31,19 @@ from asyncjob.errors import AsyncJobError
 class BadScheduleError(AsyncJobError):
     """The schedule cannot be read."""
 
+    code = "BadSchedule"
+
 
 class BadTimeZoneError(AsyncJobError):
     """There is no such time zone."""
 
+    code = "BadTimeZone"
+
 
 class NeverFiresError(AsyncJobError):
     """No day will ever match the schedule."""
+
+    code = "NeverFires"
 
 
 MACROS: Final = {
@@ -80,7 +87,7 @@ class Schedule:
 
     def times_after(self, time: float) -> Iterator[int]:
         """Yield the times later than `time`, in order."""
-        last = int(time // 1)
+        last = floor(time)
         if self.zone is UTC or self._is_time_of_day:
             return self._times_of_day(last)
         return interval_times(self.fields, self.zone, last)
@@ -101,7 +108,7 @@ class Schedule:
 
     def first_after(self, time: float) -> int | None:
         """Return the first time later than `time`, None if there is none within 50 years."""
-        return _first_after(self, int(time // 1))
+        return _first_after(self, floor(time))
 
     def newest_times(self, after: float, until: float, limit: int) -> list[int]:
         """Return the newest times later than `after` and not later than `until`, oldest first.
@@ -109,8 +116,6 @@ class Schedule:
         It looks back farther and farther until it has found enough, so that a year of downtime
         takes no longer than its end.
         """
-        if until <= after:
-            return []
         span = _DAY
         while True:
             start = max(after, until - span)

@@ -6,6 +6,7 @@ has yet to settle are left out, so that no time is run by both.
 """
 
 from itertools import islice, takewhile
+from math import ceil, floor
 from typing import Final
 
 from asyncjob.json_types import Json
@@ -78,7 +79,7 @@ def reserve_backfill_runs(snapshot: CronJobSnapshot, now: Now) -> StepResult:
 
 def _range(backfill: BackfillRequest | BackfillState) -> tuple[int, int]:
     """Return the range in whole seconds: in far years a float does not keep milliseconds."""
-    return int(backfill.start // 1), int(backfill.end // 1)
+    return floor(backfill.start), floor(backfill.end)
 
 
 def _times_between(schedule: Schedule, after: float, until: float, limit: int) -> list[int]:
@@ -122,7 +123,7 @@ def _just_before(time: float) -> float:
 
     Going through the days of a thousand years for the few times of a rare schedule takes seconds.
     """
-    return max(-(-time // 1) - 1, -1.0)
+    return max(ceil(time) - 1.0, -1.0)
 
 
 def _continue_backfill(

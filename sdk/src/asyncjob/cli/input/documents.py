@@ -206,7 +206,7 @@ def _jobs_of_manifest(
     location: str, value: JsonObject, namespace: str | None
 ) -> Iterator[Document]:
     kind = value["kind"]
-    if kind in {"List", f"{JOB_KIND}List"}:
+    if kind in ("List", f"{JOB_KIND}List"):  # a list or an object has no hash
         yield from _each_job(location, list(items(value, "items")), namespace)
     elif kind == JOB_KIND and value.get("apiVersion") == API_VERSION:
         yield Document(location, _submission_fields(location, value, namespace))

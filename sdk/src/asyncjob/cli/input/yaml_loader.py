@@ -4,7 +4,7 @@ An alias stands for all that its anchor holds, so a page of text can expand beyo
 and depth with all aliases written out are checked before a value is built.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import yaml
@@ -62,14 +62,13 @@ class _BoundedLoader(yaml.SafeLoader):
             self._total += self._weights[node][0]
             self._check_limits(self._total, 0)
             self._weights.clear()
-            yield self._construct_json(node)
+            yield self._construct(self.construct_document, node)
 
-    def _construct_json(self, node: yaml.Node) -> Json:
+    def _construct(self, build: Callable[[yaml.Node], Any], node: yaml.Node) -> Any:
         try:
-            value: Json = self.construct_document(node)
+            return build(node)
         except (LookupError, TypeError, AttributeError) as error:
             raise ValueError("a tag (!!…) stands before what it does not fit") from error
-        return value
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a node, and weigh it: its parts have been composed, and weighed, before."""
@@ -106,7 +105,7 @@ class _BoundedLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_TAG:
                 names = {key.value}
                 if key.tag in _KEYS_IN_OTHER_WORDS:
-                    names.add(self.construct_object(key))
+                    names.add(self._construct(self.construct_object, key))
                 if not seen.isdisjoint(names):
                     line = key.start_mark.line + 1
                     shown = key.value[:MAX_SHOWN_KEY]

@@ -96,6 +96,11 @@ def truncate(text: str, max_length: int | None) -> str:
     )
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things, such as `1 job` or `1,000 jobs`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str) -> str:
     """Return the text without line breaks and control characters, which could forge output."""
     return "".join(char if char.isprintable() else " " for char in " ".join(text.split()))

@@ -134,15 +134,23 @@ async def find_other_with_key(
     """Return another job than that of this name that has the submission's key, by its name.
 
     With a version, as of that version, and not as of now. The label alone says nothing: whoever may
-    create a job can give it any.
+    create a job can give it any. So whole jobs are read, but only where the label has been given to
+    another at all.
     """
+    path = jobs_path(submission.namespace)
     params: Params = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
     if version:
         params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
+
+    def name_of_other(job: JsonObject) -> str | None:
+        return _name(job) if _name(job) != name else None
+
+    if not await api.list_all(
+        path, params, name_of_other, accept=METADATA_LIST_TYPE, reduce=lambda names: names[:1]
+    ):
+        return None
     others = await api.list_all(
-        jobs_path(submission.namespace),
-        params,
-        lambda job: _name(job) if has_same_key(job, submission) and _name(job) != name else None,
+        path, params, lambda job: name_of_other(job) if has_same_key(job, submission) else None
     )
     return next(iter(others), None)
 

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Final
 
 import httpx
-import orjson
 
 from asyncjob.client.connection import Answer, Call, Connection, NextEvent
 from asyncjob.client.errors import ClientConfigError, GatewayUnavailableError
 from asyncjob.client.rest.auth import TokenSource
 from asyncjob.client.rest.errors import error_from_answer
 from asyncjob.client.rest.events import EventStream
+from asyncjob.json_text import dumps, loads
 from asyncjob.json_types import Json, JsonObject
 
 USER_AGENT: Final = "asyncjob-client"
@@ -41,7 +41,7 @@ class RequestBuilder:
             if not (token.isascii() and token.isprintable()):
                 raise ClientConfigError("the token has characters that no bearer token can have")
             headers["Authorization"] = f"Bearer {token}"
-        content = None if call.body is None else orjson.dumps(call.body)
+        content = None if call.body is None else dumps(call.body)
         if content is not None:
             headers["Content-Type"] = call.content_type
         seconds = RESPONSE_SECONDS if read_seconds is None else read_seconds
@@ -184,10 +184,9 @@ def _to_answer(response: httpx.Response) -> Answer:
 
 def _json(content: bytes) -> Json:
     try:
-        value: Json = orjson.loads(content)
-    except orjson.JSONDecodeError:
+        return loads(content)
+    except ValueError:
         return None
-    return value
 
 
 def _no_response_error(

@@ -4,11 +4,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-import orjson
-
 from asyncjob.client.connection import Call
 from asyncjob.client.rest.calls import Gateway, api_path, job_path, read_model, to_params
-from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.json_text import loads
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob.line_splitter import LineSplitter
 from asyncjob.rest.jobs import Job, JobSummary
 from asyncjob.rest.listing import Selection
 
@@ -24,14 +24,13 @@ class EventStream:
     """
 
     ready: deque[JsonObject] = field(default_factory=deque)
-    _rest: bytes = b""
+    _lines: LineSplitter = field(default_factory=LineSplitter)
     _fields: dict[str, str] = field(default_factory=dict)
     _data: list[str] = field(default_factory=list)
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes; what they complete is `ready`."""
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
+        for line in self._lines.feed(chunk):
             self._take(line.removesuffix(b"\r").decode(errors="replace"))
 
     def _take(self, line: str) -> None:
@@ -49,9 +48,11 @@ class EventStream:
     def _complete(self) -> None:
         fields, data = self._fields, "\n".join(self._data)
         self._fields, self._data = {}, []
+        if not data:
+            return
         try:
-            value: Json = orjson.loads(data)
-        except orjson.JSONDecodeError:
+            value = loads(data)
+        except ValueError:
             return
         self.ready.append({"event": "message", **fields, "data": value})
 

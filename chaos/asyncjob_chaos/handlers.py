@@ -1,0 +1,85 @@
+"""The app that the workers run: each handler leaves a trace of when it began and what it did.
+
+The trace is one file for all workers, to which lines are appended whole. Times are of the machine's
+monotonic clock, which no fault changes.
+"""
+
+import asyncio
+import os
+import signal
+import tempfile
+import time
+from typing import Any, Final
+
+import orjson
+
+from asyncjob import JobContext, WorkerApp
+
+PLAIN: Final = "chaos.plain"
+LONG: Final = "chaos.long"
+POISON: Final = "chaos.poison"
+HOG: Final = "chaos.hog"
+TRACE_VARIABLE: Final = "ASYNCJOB_CHAOS_TRACE"
+SCRATCH_BYTES: Final = 1 << 16
+
+app = WorkerApp()
+
+
+def _trace(job: JobContext, event: str) -> None:
+    line = {
+        "event": event,
+        "name": job.name,
+        "uid": job.info.uid,
+        "attempt": job.attempt,
+        "at": time.clock_gettime(time.CLOCK_MONOTONIC),
+    }
+    file = os.open(os.environ[TRACE_VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, orjson.dumps(line) + b"\n")
+    finally:
+        os.close(file)
+
+
+@app.handler(PLAIN)
+async def plain(job: JobContext, payload: Any) -> dict[str, int]:
+    """Do something short, and have one effect."""
+    _trace(job, "entered")
+    await asyncio.sleep(payload["seconds"])
+    if payload.get("scratch"):
+        with tempfile.TemporaryFile() as scratch:
+            scratch.write(bytes(SCRATCH_BYTES))
+    _trace(job, "effect")
+    return {"attempt": job.attempt}
+
+
+@app.handler(LONG)
+async def long(job: JobContext, payload: Any) -> dict[str, int]:
+    """Take steps with a checkpoint after each, fail once if it is asked to, have one effect."""
+    _trace(job, "entered")
+    done: Any = job.last_checkpoint or {"step": 0}
+    for step in range(done["step"], payload["steps"]):
+        await asyncio.sleep(payload["seconds"])
+        job.checkpoint({"step": step + 1})
+        if payload.get("fails") and job.info.retries == 0 and step == 1:
+            _trace(job, "failed")
+            raise RuntimeError("asked to fail once")
+    _trace(job, "effect")
+    return {"attempt": job.attempt}
+
+
+@app.handler(POISON)
+async def poison(job: JobContext, payload: Any) -> None:
+    """Kill the worker with all that it runs."""
+    _trace(job, "entered")
+    await asyncio.sleep(payload["seconds"])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.handler(HOG)
+async def hog(job: JobContext, payload: Any) -> dict[str, int]:
+    """Use so much memory for a moment, and have one effect."""
+    _trace(job, "entered")
+    taken = b"x" * (payload["mib"] << 20)  # zeros would be no memory before they are written
+    await asyncio.sleep(payload["seconds"])
+    _trace(job, "effect")
+    return {"bytes": len(taken)}

@@ -1,0 +1,1 @@
+"""What became of the jobs of one cell. Pure: it reads what was left behind."""

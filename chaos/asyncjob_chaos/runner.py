@@ -1,0 +1,104 @@
+"""Runs one cell, and has it judged."""
+
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from asyncjob.audit.checker import CheckOptions, HistoryChecker
+from asyncjob.audit.evidence import AuditLog, HandlerRecord
+from asyncjob.audit.history_file import read_history
+from asyncjob.audit.retention_rules import RetentionFloors
+from asyncjob.errors import AsyncJobError
+from asyncjob_chaos.errors import ImpossibleHereError
+from asyncjob_chaos.judging.outcomes import Outcomes
+from asyncjob_chaos.judging.signs import Sign, signs_of_ends, signs_of_requests
+from asyncjob_chaos.judging.trace import HandlerTrace
+from asyncjob_chaos.judging.verdict import CellTimes, Evidence, Verdict, judge
+from asyncjob_chaos.matrix import Cell
+from asyncjob_chaos.planes import Planes
+from asyncjob_chaos.scene import Scene, running
+from asyncjob_dev.errors import DevError
+
+WARM_SECONDS: Final = 2.0
+AFTER_SECONDS: Final = 6.0
+END_SECONDS: Final = 120.0
+JOBS_PER_SECOND: Final = 25
+"""How many jobs must end in a second at least, or a burst is not over in time."""
+
+
+def run_cell(cell: Cell, planes: Planes, folder: Path, burst: int) -> Verdict:
+    """Return what became of the jobs of a cell."""
+    began = time.monotonic()
+    if reason := cell.fault.cannot():
+        return Verdict(cell.name, left_out=reason)
+    try:
+        verdict = _run(cell, planes, folder, burst)
+    except ImpossibleHereError as error:
+        return Verdict(cell.name, left_out=str(error))
+    except (DevError, AsyncJobError, OSError, TimeoutError, AssertionError) as error:
+        verdict = Verdict(cell.name, failed=f"{type(error).__name__}: {error}"[:2000])
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def _run(cell: Cell, planes: Planes, folder: Path, burst: int) -> Verdict:
+    namespace = cell.name.replace("/", "-")
+    home = folder / namespace
+    fault = cell.fault
+    with planes.of(fault.setup.plane) as site:
+        with running(site, home, namespace, cell.load, fault.setup) as scene:
+            scene.burst = burst
+            transitions = scene.transitions()
+            time.sleep(WARM_SECONDS)
+            with fault.act(scene):
+                time.sleep(fault.hold)
+            times = CellTimes(time.monotonic(), time.time())
+            time.sleep(AFTER_SECONDS)
+            scene.load.stop_submitting()
+            scene.await_ends(END_SECONDS + len(scene.load.accepted) / JOBS_PER_SECOND)
+            scene.signs[Sign.LEADER_CHANGED] += scene.transitions() - transitions
+            scene.stop_recorder()
+        verdict = _judge(cell, scene, times)
+    verdict.missing = [sign for sign in fault.shows if not verdict.signs[sign]]
+    return verdict
+
+
+def _judge(cell: Cell, scene: Scene, times: CellTimes) -> Verdict:
+    events = [orjson.loads(line) for line in scene.audit_events() if _is_of(line, scene.namespace)]
+    outcomes, log, records = Outcomes(), AuditLog(), HandlerRecord()
+    for event in events:
+        log.add(event)
+    for file in scene.handler_records:
+        records.add_file(str(file))
+    checker = HistoryChecker(
+        CheckOptions(floors=RetentionFloors(), manual_deletions=scene.site.audit_log is not None),
+        log if scene.site.audit_log else None,
+        records if scene.handler_records else None,
+    )
+    report = checker.check(outcomes.seen(read_history(str(scene.history))))
+    found = Evidence(scene.load.accepted, outcomes, _trace(scene), report, times)
+    verdict = judge(cell.name, found)
+    verdict.signs = scene.signs + signs_of_ends(report.ends) + signs_of_requests(events)
+    verdict.signs[Sign.WATCH_EXPIRED] += len(report.gaps)
+    if not report.complete:
+        verdict.failed = "the recording is not complete"
+    return verdict
+
+
+def _is_of(line: bytes, namespace: str) -> bool:
+    """Whether it is worth parsing; the log is of all cells of its control plane."""
+    return f'"namespace":"{namespace}"'.encode() in line
+
+
+def _trace(scene: Scene) -> HandlerTrace:
+    if not scene.trace.exists():
+        return HandlerTrace()
+    with scene.trace.open("rb") as lines:
+        return HandlerTrace.of(_parsed(line) for line in lines)
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(line)
+    return found

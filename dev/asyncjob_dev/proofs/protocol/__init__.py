@@ -1,0 +1,1 @@
+"""The protocol, searched with its own functions."""

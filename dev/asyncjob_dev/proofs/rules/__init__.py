@@ -1,0 +1,1 @@
+"""The rules of the API server, translated and proven."""

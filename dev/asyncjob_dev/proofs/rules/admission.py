@@ -1,0 +1,108 @@
+"""Which rules the API server asks about a write, and what they say, by Google's runtime of CEL.
+
+It is the runtime of the API server in memory, so that nothing here evaluates a rule in a way of its
+own. That server stops at the first rule that refuses; here all of them are asked.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final
+
+from asyncjob.names import OPERATE_VERB, WORKER_ACCOUNT
+from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY
+from asyncjob.rules.policy import AdmissionPolicy
+from asyncjob.rules.rule import Rule, expand_names
+from asyncjob.rules.transitions import TRANSITION_PAIR
+from asyncjob_simulation.apiserver.admission import inlined
+from asyncjob_simulation.apiserver.cel import EvaluationError, Scene, authorizer, compiled
+
+Job = Mapping[str, Any]
+"""An AsyncJob as the API server stores it."""
+
+
+class Subresource(StrEnum):
+    """What a write may change: the API server ignores the other half."""
+
+    STATUS = "status"
+    SPEC = "spec"
+
+
+_NAMESPACE: Final = "model"
+
+POLICIES: Final[Mapping[Subresource, tuple[AdmissionPolicy, ...]]] = {
+    Subresource.STATUS: (LIFECYCLE_POLICY, OWNERSHIP_POLICY),
+    Subresource.SPEC: (SPEC_POLICY,),
+}
+"""The policies that compare a job with what it was."""
+
+CRD_RULES: Final = (TRANSITION_PAIR,)
+"""The rule of the CRD that does; `self` is the phase."""
+
+
+def rules_of(subresource: Subresource) -> tuple[Rule, ...]:
+    """Return the rules that a write has to obey."""
+    crd = CRD_RULES if subresource is Subresource.STATUS else ()
+    return (*crd, *(rule for policy in POLICIES[subresource] for rule in policy.rules))
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who writes: the pod its token is bound to, and what its account is and may."""
+
+    pod: str = ""
+    pod_uid: str = ""
+    operates: bool = False
+    is_worker: bool = False
+
+    def request(self) -> dict[str, Any]:
+        """Return the request as rules read it."""
+        account = WORKER_ACCOUNT if self.is_worker else "someone"
+        bound = {"pod-name": self.pod, "pod-uid": self.pod_uid}
+        extra = {
+            f"authentication.kubernetes.io/{key}": [value] for key, value in bound.items() if value
+        }
+        user = {"username": f"system:serviceaccount:{_NAMESPACE}:{account}", "extra": extra}
+        return {"namespace": _NAMESPACE, "userInfo": user}
+
+    def may(self, question: Mapping[str, str]) -> bool:
+        """Answer what rules ask the authorizer."""
+        return self.operates and question["check"] == OPERATE_VERB
+
+
+def broken_rules(subresource: Subresource, old: Job, new: Job, requester: Requester) -> list[str]:
+    """Return the ids of the rules that the write breaks; an error is a refusal, as in a policy."""
+    phases = {"self": new["status"]["phase"], "oldSelf": old["status"]["phase"]}
+    scene = Scene({"object": new, "oldObject": old, "request": requester.request(), **phases})
+    with authorizer(requester.may):
+        rules = dict(_asked(subresource, scene))
+        return [name for name, expression in rules.items() if not _holds(expression, scene)]
+
+
+def _asked(subresource: Subresource, scene: Scene) -> Iterator[tuple[str, str]]:
+    """Yield the rules that apply, each with its CEL."""
+    if subresource is Subresource.STATUS:
+        yield from ((rule.id, rule.expression) for rule in CRD_RULES)
+    for place in range(len(POLICIES[subresource])):
+        conditions, rules = _installed(subresource, place)
+        if all(scene.evaluate(compiled(condition)) for condition in conditions):
+            yield from rules.items()
+
+
+def _holds(expression: str, scene: Scene) -> bool:
+    try:
+        return scene.evaluate(compiled(expression)) is True
+    except EvaluationError:
+        return False
+
+
+@cache
+def _installed(subresource: Subresource, place: int) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return conditions and rules of a policy, with its variables in place of their names."""
+    policy = POLICIES[subresource][place]
+    variables: dict[str, str] = {}
+    for name, text in policy.variables.items():
+        variables[name] = f"({inlined(expand_names(text), variables)})"
+    conditions = tuple(expand_names(text) for text in policy.conditions.values())
+    return conditions, {rule.id: inlined(rule.expression, variables) for rule in policy.rules}

@@ -1,0 +1,326 @@
+"""The proof: the rules keep every promise, and none of them can be left out.
+
+For all jobs `old` that keep the promises about states, and all writes that the rules accept, `new`
+keeps them too, and the step keeps the promises about steps. A new job keeps the promises about
+states. So every version of every job does. Then each rule is taken out in turn, and a step is found
+that the others accept and that breaks a promise.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, cast
+
+import z3
+
+from asyncjob.json_types import JsonObject, as_object, child
+from asyncjob.rules.job_policies import CREATION_POLICY
+from asyncjob.rules.job_spec import CONTROL_NOT_AT_CREATION
+from asyncjob.rules.policy import (
+    IS_WORKER,
+    MAY_OPERATE,
+    REQUEST_POD,
+    REQUEST_POD_UID,
+    AdmissionPolicy,
+)
+from asyncjob.rules.rule import all_rules_hold, expand_names
+from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
+from asyncjob_dev.errors import DevError
+from asyncjob_dev.proofs.rules.admission import CRD_RULES, POLICIES, Subresource, rules_of
+from asyncjob_dev.proofs.rules.cel import Node, parse
+from asyncjob_dev.proofs.rules.render import Rendering
+from asyncjob_dev.proofs.rules.state_promises import STATES
+from asyncjob_dev.proofs.rules.step_promises import STEPS
+from asyncjob_dev.proofs.rules.symbols import (
+    TRUE,
+    Bool,
+    Choice,
+    Code,
+    Entry,
+    Record,
+    Symbol,
+    Truth,
+    Unknown,
+    all_of,
+    implies,
+    negation,
+    unknown_object,
+)
+from asyncjob_dev.proofs.rules.translate import Scope, Term, Translation, obeyed
+from asyncjob_dev.proofs.rules.versions import Seen, Step
+
+MAX_EFFORT: Final = 500_000_000
+"""Steps of Z3 for one question, which count alike on a busy machine: minutes, not hours.
+
+One that takes more fails the proof instead of holding it up.
+"""
+
+
+class ProofError(DevError):
+    """A promise is not kept, a rule is not needed, or a question takes too long."""
+
+
+def job_schema() -> JsonObject:
+    """Return the schema of spec and status, as the CRD has it."""
+    versions = cast("list[JsonObject]", child(crd(CUSTOM_RESOURCES[0]), "spec")["versions"])
+    schema = child(child(versions[0], "schema"), "openAPIV3Schema")
+    halves = {name: child(schema, "properties")[name] for name in ("spec", "status")}
+    return {"type": "object", "required": list(halves), "properties": halves}
+
+
+@dataclass(frozen=True)
+class World:
+    """Two versions of a job, who writes, and what each rule says about that."""
+
+    old: Unknown
+    new: Unknown
+    step: Step
+    rules: Mapping[Subresource, Mapping[str, Bool]]
+
+    @classmethod
+    def build(
+        cls, policies: Mapping[Subresource, tuple[AdmissionPolicy, ...]] = POLICIES
+    ) -> "World":
+        """Return the world of today's schema and these policies."""
+        schema = job_schema()
+        old, new = unknown_object("old", schema), unknown_object("new", schema)
+        pod, uid = Code(z3.Int("pod")), Code(z3.Int("podUID"))
+        operates, works = z3.Bool("operates"), z3.Bool("isWorker")
+        atoms: dict[Node, Symbol] = {
+            parse(REQUEST_POD): pod,
+            parse(REQUEST_POD_UID): uid,
+            parse(MAY_OPERATE): Truth(operates),
+            parse(IS_WORKER): Truth(works),
+        }
+        step = Step(Seen(old.value), Seen(new.value), pod, uid, operates, works)
+        rules = {
+            subresource: {
+                **_transition_rules(subresource, step),
+                **_policy_rules(policies[subresource], step, atoms),
+            }
+            for subresource in Subresource
+        }
+        return cls(old, new, step, rules)
+
+    def assumed(self, subresource: Subresource) -> tuple[Bool, ...]:
+        """Return what holds before rules are asked: the schema, and half of the job unchanged."""
+        other = "spec" if subresource is Subresource.STATUS else "status"
+        codes = (self.step.pod.code >= 0, self.step.pod_uid.code >= 0)
+        return (
+            *self.old.demands,
+            *self.new.demands,
+            *cast("tuple[Bool, ...]", codes),
+            self.step.kept(other),
+        )
+
+    @cached_property
+    def kept_before(self) -> tuple[Bool, ...]:
+        """Return that the old version keeps all promises about states."""
+        return tuple(self.state(name, self.step.was) for name in STATES)
+
+    @cached_property
+    def kept_after(self) -> dict[str, Bool]:
+        """Return each promise about the new version and the step, by its name."""
+        states = {name: self.state(name, self.step.now) for name in STATES}
+        steps = {
+            name: promise.of_step(self.step) for name, promise in STEPS.items() if promise.of_step
+        }
+        return {**states, **steps}
+
+    @cached_property
+    def accepted(self) -> Mapping[Subresource, z3.Solver]:
+        """Return solvers that know of all accepted writes to jobs that keep the promises."""
+        return {
+            subresource: new_solver(
+                (*self.assumed(subresource), *self.kept_before, *self.rules[subresource].values())
+            )
+            for subresource in Subresource
+        }
+
+    @staticmethod
+    def state(name: str, version: Seen) -> Bool:
+        """Return one promise about a version."""
+        formula = STATES[name].of_state
+        assert formula is not None
+        return formula(version)
+
+
+def _transition_rules(subresource: Subresource, step: Step) -> dict[str, Bool]:
+    if subresource is not Subresource.STATUS:
+        return {}
+    phases = {
+        "self": Term(step.now.entry("status.phase").value),
+        "oldSelf": Term(step.was.entry("status.phase").value),
+    }
+    return {rule.id: obeyed(rule.expression, phases, {}) for rule in CRD_RULES}
+
+
+def _policy_rules(
+    policies: Iterable[AdmissionPolicy], step: Step, atoms: Mapping[Node, Symbol]
+) -> dict[str, Bool]:
+    scope: Scope = {"object": Term(step.now.value), "oldObject": Term(step.was.value)}
+    return {
+        name: formula
+        for policy in policies
+        for name, formula in policy_formulas(policy, scope, atoms)
+    }
+
+
+def policy_formulas(
+    policy: AdmissionPolicy, scope: Scope, atoms: Mapping[Node, Symbol]
+) -> Iterator[tuple[str, Bool]]:
+    """Yield each rule's formula: it is obeyed, or a condition keeps the request from the policy."""
+    translation = Translation(atoms)
+    conditions = [
+        translation.term(parse(expand_names(text)), scope) for text in policy.conditions.values()
+    ]
+    asked = all_of(*(cast("Truth", one.value).is_true for one in conditions))
+    sound = all_of(*(negation(one.fails) for one in conditions))
+    variables: dict[str, Entry] = {}
+    within = {**scope, "variables": Term(Record(variables))}
+    for name, text in policy.variables.items():
+        value = translation.term(parse(expand_names(text)), within)
+        variables[name] = Entry(negation(value.fails), value.value)
+    for rule in policy.rules:
+        if rule.id in _OF_LISTS:
+            continue
+        yield rule.id, all_of(sound, implies(asked, obeyed(rule.expression, within, atoms)))
+
+
+_OF_LISTS: Final = {"spec.depends-on-others"}
+"""In a policy that is asked here; it compares a list of any length with the name of the job."""
+
+NOT_TRANSLATED: Final = (
+    "the rules of schedules, of roles and metadata, and those of a spec by itself"
+)
+"""What this proof is not about, in words: these concern no change of a job's life."""
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A promise that is proven, and how much time of the CPU that took."""
+
+    name: str
+    sentence: str
+    seconds: float
+
+
+def prove_steps(world: World) -> Iterator[Theorem]:
+    """Prove that accepted writes keep each promise."""
+    for name in (*STATES, *STEPS):
+        yield prove_step(world, name)
+
+
+def prove_step(world: World, name: str) -> Theorem:
+    """Prove that accepted writes keep one promise."""
+    started = time.process_time()
+    kept = world.kept_after[name]
+    for subresource, solver in world.accepted.items():
+        solver.push()
+        solver.add(negation(kept))
+        model = _model(solver)
+        solver.pop()
+        if model:
+            raise ProofError(f"{name} is not kept by {_told(world, model, subresource)}")
+    return Theorem(name, {**STATES, **STEPS}[name].sentence, time.process_time() - started)
+
+
+def prove_first_question(world: World) -> Theorem:
+    """Prove that what a policy asks before its rules lets nothing pass that a rule refuses."""
+    started = time.process_time()
+    scope: Scope = {
+        "object": Term(world.step.now.value),
+        "oldObject": Term(world.step.was.value),
+    }
+    for subresource, policies in POLICIES.items():
+        for policy in policies:
+            if policy.checks_rules_first:
+                passed = obeyed(all_rules_hold(policy.rules), scope, {})
+                every = (world.rules[subresource][rule.id] for rule in policy.rules)
+                premises = (*world.assumed(subresource), passed)
+                if model := solve(*premises, negation(all_of(*every))):
+                    told = _told(world, model, subresource)
+                    raise ProofError(f"{policy.name} is not asked about {told}")
+    sentence = "What a policy asks first lets no write pass that one of its rules refuses."
+    return Theorem("first-question", sentence, time.process_time() - started)
+
+
+def _told(world: World, model: z3.ModelRef, subresource: Subresource) -> str:
+    """Return a write as text: who writes what over what."""
+    rendering, schema, half = Rendering(model), job_schema(), subresource.value
+    was, now = (rendering.object(one.value, schema) for one in (world.old, world.new))
+    changes = [
+        f"  {half}.{name}: {json.dumps(was[half].get(name))} -> {json.dumps(now[half].get(name))}"
+        for name in sorted({*was[half], *now[half]})
+        if was[half].get(name) != now[half].get(name)
+    ]
+    writer = rendering.requester(world.step)
+    return "\n".join([f"a write of the {half} by {writer}:", *changes, f"  of {json.dumps(was)}"])
+
+
+def prove_creation() -> Theorem:
+    """Prove that a new job keeps all promises about states."""
+    started = time.process_time()
+    job, rule = new_job()
+    for name in STATES:
+        if model := solve(*job, rule, negation(World.state(name, _created()))):
+            raise ProofError(f"{name} is not kept by a new job: {model}")
+    if not solve(*job, negation(all_of(*(World.state(name, _created()) for name in STATES)))):
+        raise ProofError(f"{CONTROL_NOT_AT_CREATION.id} is not needed")
+    return Theorem("created", "A new job keeps all of these.", time.process_time() - started)
+
+
+def _created() -> Seen:
+    return Seen(unknown_object("new", job_schema()).value)
+
+
+def new_job() -> tuple[tuple[Bool, ...], Bool]:
+    """Return what holds of a new job by its schema, and the rule of creation."""
+    unknown = unknown_object("new", job_schema())
+    status = cast("Record", unknown.value.fields["status"].value)
+    bare: list[Bool] = []
+    for name, below in child(
+        child(child(job_schema(), "properties"), "status"), "properties"
+    ).items():
+        entry, default = status.fields[name], as_object(below).get("default")
+        if default is None:
+            bare.append(negation(entry.present))
+        elif name == "phase":
+            bare.append(cast("Choice", entry.value).options["Queued"])
+        else:
+            bare.append(Seen(unknown.value).number(f"status.{name}") == default)
+    kind = Entry(TRUE, Choice({"AsyncJob": TRUE}))
+    scope = {
+        "object": Term(Record({**unknown.value.fields, "kind": kind})),
+        "request": Term(Record({"operation": Entry(TRUE, Choice({"CREATE": TRUE}))})),
+    }
+    rules = dict(policy_formulas(CREATION_POLICY, scope, {}))
+    return (*unknown.demands, *bare), rules[CONTROL_NOT_AT_CREATION.id]
+
+
+def solve(*conditions: Bool) -> z3.ModelRef | None:
+    """Return values that meet all conditions, None if there are none."""
+    return _model(new_solver(conditions))
+
+
+def _model(solver: z3.Solver) -> z3.ModelRef | None:
+    answer = solver.check()
+    if answer == z3.unknown:
+        raise ProofError(f"no answer: {solver.reason_unknown()}")
+    return solver.model() if answer == z3.sat else None
+
+
+def new_solver(conditions: Iterable[Bool]) -> z3.Solver:
+    """Return a solver that gives the same answer each time."""
+    solver = z3.Solver()
+    solver.set("rlimit", MAX_EFFORT)
+    solver.add(*conditions)
+    return solver
+
+
+def translated_rules() -> tuple[str, ...]:
+    """Return the ids of the rules that the proof is about."""
+    ids = [rule.id for subresource in Subresource for rule in rules_of(subresource)]
+    return (*ids, CONTROL_NOT_AT_CREATION.id)

@@ -1,0 +1,215 @@
+"""The page on limits: each bound with its number from the code, and what happens beyond it."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from asyncjob import models
+from asyncjob.client.kubernetes.client import MAX_PRIORITY
+from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
+from asyncjob.json_types import JsonObject, child
+from asyncjob.lifecycle import phase_change, policy
+from asyncjob.models import cron
+from asyncjob.offload.store import MAX_OBJECT_BYTES
+from asyncjob.rest import listing
+from asyncjob.rest.submission import MAX_BATCH_JOBS
+from asyncjob.schema.structural import structural
+from asyncjob.submission.validation import MAX_OTHER_BYTES, MAX_PAYLOAD_BYTES
+from asyncjob_dev.reference.blocks import table
+from asyncjob_gateway.limits import bodies
+from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_operator.core.options import RetentionOptions
+from asyncjob_operator.core.schedules.due_runs import MAX_TIMES_CONSIDERED
+from asyncjob_operator.telemetry.job_metrics import MAX_QUEUES, MAX_TYPES
+
+_DAY: Final = 86_400
+_RETENTION: Final = RetentionOptions()
+_GATEWAY: Final = GatewaySettings()
+_REFUSED: Final = "The API server refuses the object and names the field."
+
+
+def _error(code: str, page: str) -> str:
+    return f"[`{code}`](errors/{page}.md#{code})"
+
+
+_TOO_LARGE: Final = _error("too-large", "problems")
+_INVALID: Final = _error("invalid", "problems")
+
+
+def _bytes(number: int) -> str:
+    mebi = 1024 * 1024
+    return f"{number // mebi} MiB" if number >= mebi else f"{number // 1024} KiB"
+
+
+def _seconds(number: float) -> str:
+    return f"{number / _DAY:g} days" if number >= _DAY else f"{number:g} s"
+
+
+def _bound(model: type[models.AsyncJobSpec | models.AsyncQueueSpec], path: str, name: str) -> str:
+    schema: JsonObject = structural(model)
+    for step in path.split("."):
+        schema = child(child(schema, "properties"), step)
+    return f"{schema[name]:,}"
+
+
+def _job(path: str, name: str) -> str:
+    return _bound(models.AsyncJobSpec, path, name)
+
+
+def jobs() -> str:
+    """Return the limits of one job."""
+    return _limits(
+        [
+            ("Payload", _bytes(MAX_PAYLOAD_BYTES), f"Refused ({_INVALID}). Keep it elsewhere."),
+            ("Any other field of a submission", _bytes(MAX_OTHER_BYTES), f"Refused ({_INVALID})."),
+            (
+                "Result or checkpoint in the job",
+                _bytes(MAX_STORED_BYTES),
+                "A result is offloaded, where the worker has a store; else "
+                f"{_error('ResultRefused', 'reasons-of-jobs')}, as a checkpoint does.",
+            ),
+            (
+                "Offloaded result, payload from elsewhere",
+                _bytes(MAX_OBJECT_BYTES),
+                f"{_error('ResultRefused', 'reasons-of-jobs')} or "
+                f"{_error('InvalidPayload', 'reasons-of-jobs')}; `--offload-limit` of the worker.",
+            ),
+            (
+                "Nesting of payload, checkpoint and result",
+                f"{MAX_DEPTH} levels",
+                "Refused: see [depth](asyncjob.md#depth).",
+            ),
+            ("`dependsOn`", f"{_job('dependsOn', 'maxItems')} jobs", _REFUSED),
+            ("`priority`", f"-{MAX_PRIORITY} to {MAX_PRIORITY}", _REFUSED),
+            (
+                "`executionTimeoutSeconds`",
+                f"1 to {_job('executionTimeoutSeconds', 'maximum')}",
+                _REFUSED,
+            ),
+            (
+                "`leaseDurationSeconds`",
+                f"{_job('leaseDurationSeconds', 'minimum')} to "
+                f"{_job('leaseDurationSeconds', 'maximum')}",
+                _REFUSED,
+            ),
+            (
+                "`retryPolicy.maxRetries`",
+                f"{_job('retryPolicy.maxRetries', 'maximum')}",
+                _REFUSED,
+            ),
+            (
+                "Delay of `Retry(after=…)`",
+                _seconds(policy.MAX_REQUESTED_DELAY_SECONDS),
+                "The delay is cut to this.",
+            ),
+            (
+                "Releases before they have a backoff",
+                f"{phase_change.MAX_IMMEDIATE_RELEASES}",
+                "Each further release waits before the next attempt.",
+            ),
+            (
+                "Releases",
+                f"{phase_change.MAX_RELEASES}",
+                "Each further one counts as a crash, so that it ends as "
+                f"{_error('CrashBudgetExhausted', 'reasons-of-jobs')}.",
+            ),
+            (
+                "History",
+                f"{phase_change.MAX_HISTORY_ENTRIES} entries",
+                "The oldest goes; `status.historyOmitted` counts them.",
+            ),
+            (
+                "`status.error.message`",
+                f"{phase_change.MAX_ERROR_MESSAGE_LENGTH:,} characters",
+                "The rest is cut.",
+            ),
+        ]
+    )
+
+
+def queues_and_schedules() -> str:
+    """Return the limits of queues and schedules, and what retention keeps by default."""
+    return _limits(
+        [
+            (
+                "`maxConcurrency` of a queue",
+                _bound(models.AsyncQueueSpec, "maxConcurrency", "maximum"),
+                f"{_REFUSED} A queue without a limit has no such bound.",
+            ),
+            (
+                "Runs of one backfill, and that `FireAll` makes up for",
+                f"{cron.MAX_RUNS:,}",
+                f"{_error('BackfillRefused', 'reasons-of-schedules')}; of missed runs the oldest "
+                "are left out.",
+            ),
+            (
+                "Missed times that are looked at",
+                f"{MAX_TIMES_CONSIDERED:,}",
+                "Earlier ones are left out at once.",
+            ),
+            (
+                "Finished jobs kept for each queue",
+                f"{_RETENTION.max_finished:,}, for {_seconds(_RETENTION.max_age)}",
+                "The oldest are deleted. Dead letters are counted apart, and kept for "
+                f"{_seconds(_RETENTION.dead_letter_max_age)}.",
+            ),
+            (
+                "Finished jobs kept for each namespace",
+                f"{_RETENTION.namespace_limit:,}",
+                "The oldest are deleted, whatever their age and keys.",
+            ),
+        ]
+    )
+
+
+def gateway() -> str:
+    """Return the limits of the gateway; its options change those that have one."""
+    return _limits(
+        [
+            ("Body of a request", _bytes(_GATEWAY.max_body), f"{_TOO_LARGE}; `--max-body`."),
+            ("Body with a single job", _bytes(bodies.MAX_SINGLE_JOB_BYTES), f"{_TOO_LARGE}."),
+            ("Jobs of a batch", f"{MAX_BATCH_JOBS:,}", f"{_INVALID}."),
+            ("Jobs on a page of a list", f"{listing.MAX_PAGE_SIZE}", f"{_INVALID}."),
+            (
+                "Dead letters of one bulk action",
+                f"{listing.MAX_BULK_JOBS:,}",
+                f"{_INVALID}. Repeat the action for the rest.",
+            ),
+            (
+                "Requests at once",
+                f"{_GATEWAY.max_requests}",
+                f"{_error('busy', 'problems')}; `--max-requests`.",
+            ),
+            (
+                "Event streams at once, and of one caller",
+                f"{_GATEWAY.max_streams}, {_GATEWAY.max_streams_per_caller}",
+                f"{_error('busy', 'problems')}, {_error('throttled', 'problems')}.",
+            ),
+            (
+                "Time for a request",
+                _seconds(_GATEWAY.request_timeout),
+                f"{_error('timed-out', 'problems')}; `--request-timeout`.",
+            ),
+        ]
+    )
+
+
+def metrics() -> str:
+    """Return the limits of labels in metrics."""
+    return _limits(
+        [
+            (
+                "Queues with series of their own",
+                f"{MAX_QUEUES}",
+                "Further ones are shown as `other`.",
+            ),
+            (
+                "Types with series of their own",
+                f"{MAX_TYPES}",
+                "Further ones are shown as `other`.",
+            ),
+        ]
+    )
+
+
+def _limits(rows: Iterable[tuple[str, str, str]]) -> str:
+    return table(("What", "Limit", "Beyond it"), list(rows))

@@ -1,0 +1,1 @@
+"""A deployment that waits until a person has approved it."""

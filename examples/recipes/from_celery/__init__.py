@@ -1,0 +1,1 @@
+"""Invoices: plain functions that Celery's tasks and our handlers may both call."""

@@ -1,0 +1,1 @@
+"""A native Job with GPUs, started and followed by an AsyncJob."""

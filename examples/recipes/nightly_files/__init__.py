@@ -1,0 +1,1 @@
+"""Every file of a folder, once a night, in parts that run beside each other."""

@@ -1,0 +1,1 @@
+"""An order in three steps, and what undoes them if one cannot be done."""

@@ -1,0 +1,1 @@
+"""`audit record|check`: the history of jobs, recorded and judged."""

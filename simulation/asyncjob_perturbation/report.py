@@ -1,0 +1,153 @@
+"""What is printed: a table of scenarios and parts, and the story of each case that failed. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from asyncjob_perturbation.case import Outcome
+from asyncjob_perturbation.plan import Case
+
+_MOST_STORY_LINES = 80
+
+
+@dataclass
+class Row:
+    """One part of one scenario."""
+
+    scenario: str
+    part: str
+    calls: int = 0
+    events: int = 0
+    cases: int = 0
+    missed: int = 0
+    """Cases in which the request did not come: it depends on what is quicker."""
+
+    failed: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a case."""
+        self.count(reached=outcome.reached, failed=outcome.failed, seconds=outcome.seconds)
+
+    def count(self, *, reached: bool, failed: bool, seconds: float) -> None:
+        """Count a case by what came of it."""
+        self.cases += 1
+        self.missed += not reached
+        self.failed += failed
+        self.seconds += seconds
+        self.longest = max(self.longest, seconds)
+
+    def include(self, other: "Row") -> None:
+        """Count what another row has counted."""
+        self.calls += other.calls
+        self.events += other.events
+        self.cases += other.cases
+        self.missed += other.missed
+        self.failed += other.failed
+        self.seconds += other.seconds
+        self.longest = max(self.longest, other.longest)
+
+
+@dataclass
+class Spent:
+    """What scenarios have taken: whole pieces of a run, each shared by the cases in it."""
+
+    wall: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
+
+    def add(self, wall: float, cpu: float, cases: Mapping[str, int]) -> None:
+        """Share what a piece took among the scenarios of its cases."""
+        total = sum(cases.values())
+        for scenario, count in cases.items():
+            self.wall[scenario] = self.wall.get(scenario, 0) + wall * count / total
+            self.cpu[scenario] = self.cpu.get(scenario, 0) + cpu * count / total
+
+
+@dataclass
+class Table:
+    """All rows, in the order in which they were begun."""
+
+    rows: dict[tuple[str, str], Row] = field(default_factory=dict)
+    unjudged: int = 0
+    """Cases that could not be judged, because the machine was too busy."""
+
+    def row(self, scenario: str, part: str) -> Row:
+        """Return the row of a part of a scenario."""
+        return self.rows.setdefault((scenario, part), Row(scenario, part))
+
+    def total(self) -> Row:
+        """Return the sum."""
+        total = Row("all", "")
+        for row in self.rows.values():
+            total.include(row)
+        return total
+
+    def by_scenario(self) -> dict[str, Row]:
+        """Return one row for each scenario."""
+        found: dict[str, Row] = {}
+        for row in self.rows.values():
+            found.setdefault(row.scenario, Row(row.scenario, "")).include(row)
+        return found
+
+    def lines(self) -> list[str]:
+        """Return the table as text."""
+        head = (
+            "scenario",
+            "part",
+            "calls",
+            "events",
+            "cases",
+            "missed",
+            "failed",
+            "s/case",
+            "longest",
+        )
+        form = "{:<11} {:<9} {:>6} {:>7} {:>6} {:>7} {:>7} {:>7} {:>8}"
+        rows = [*self.rows.values(), self.total()]
+        return [form.format(*head), *(form.format(*_cells(row)) for row in rows)]
+
+
+def summary(table: Table, spent: Spent) -> list[str]:
+    """Return a table in Markdown: one line for each scenario, as the page has it."""
+    rows = table.by_scenario()
+    lines = [
+        "| Scenario | Requests | Events | Cases | Differences | Missed | Wall time | CPU time |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, row in sorted(rows.items()):
+        lines.append(
+            _summary_line(f"`{name}`", row, spent.wall.get(name, 0), spent.cpu.get(name, 0))
+        )
+    wall, cpu = (sum(one.get(name, 0) for name in rows) for one in (spent.wall, spent.cpu))
+    return [*lines, _summary_line("all", table.total(), wall, cpu)]
+
+
+def _summary_line(name: str, row: Row, wall: float, cpu: float) -> str:
+    numbers = (row.calls, row.events, row.cases, row.failed, row.missed)
+    cells = [name, *map(str, numbers), f"{wall:.0f} s", f"{cpu:.0f} s"]
+    return f"| {' | '.join(cells)} |"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    mean = row.seconds / max(row.cases, 1)
+    numbers = (row.calls, row.events, row.cases, row.missed, row.failed)
+    return (row.scenario, row.part, *map(str, numbers), f"{mean:.1f}", f"{row.longest:.1f}")
+
+
+def failure(case: Case | None, outcome: Outcome) -> list[str]:
+    """Return the story of a case that failed, or of an undisturbed run."""
+    where = f"{outcome.scenario.name}, {outcome.part}"
+    head = f"{where}: undisturbed"
+    if case:
+        head = f"{where}: {case.when} call {case.number}, {case.call}"
+    return [
+        head,
+        *_indented(map(str, outcome.differences)),
+        *_indented(outcome.broken),
+        *_indented(outcome.told[-_MOST_STORY_LINES:]),
+        *([f"again: {case.command()}"] if case else []),
+    ]
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -1,0 +1,138 @@
+"""The handlers of simulated workers, and what they write down by themselves.
+
+Their record is what no API server can know: when a handler's code really ran, and where.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from asyncjob import WorkerApp
+from asyncjob.app import JobContext
+from asyncjob_simulation.event_loop import SimulationLoop
+from asyncjob_simulation.processes import Process, current_process
+
+FENCING_SECONDS: Final = 1.5
+"""How long the handler of a process that stood still may go on before it is stopped."""
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """One call of a handler."""
+
+    uid: str
+    name: str
+    attempt: int
+    process: Process
+    began: float
+    heeds_stops: bool = True
+    """Whether it ends when it is asked to; else the worker cannot help that it goes on."""
+
+    ended: float | None = None
+    returned: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its code may still go on."""
+        return self.ended is None and self.process.is_alive
+
+    def stood_still(self, now: float) -> bool:
+        """Return whether its process stands still, or did a moment ago."""
+        return self.process.is_held or now - self.process.last_released <= FENCING_SECONDS
+
+
+@dataclass
+class HandlerRecord:
+    """All calls of handlers, and what is wrong with them; `report` is told of that."""
+
+    loop: SimulationLoop
+    runs: dict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    """Name of the job, and what is wrong."""
+
+    on_begin: Callable[[Run], None] = lambda _: None
+    """Called with each new run."""
+
+    def begin(self, job: JobContext, *, heeds_stops: bool = True) -> Run:
+        """Note that a handler begins."""
+        process = current_process()
+        assert process is not None  # handlers run in workers only
+        run = Run(job.uid, job.name, job.attempt, process, self.loop.time(), heeds_stops)
+        for other in self.runs[job.uid]:
+            if other.attempt == run.attempt:
+                self._wrong(run, f"attempt {run.attempt} runs a second time")
+            elif other.is_running and other.heeds_stops and not other.stood_still(run.began):
+                self._wrong(run, f"runs in {process.name} while {_words(other)} has not ended")
+        self.runs[job.uid].append(run)
+        self.on_begin(run)
+        return run
+
+    def step(self, run: Run) -> None:
+        """Note that a handler does something that others can see."""
+        now = self.loop.time()
+        newer = [one for one in self.runs[run.uid] if one.attempt > run.attempt]
+        if newer and run.heeds_stops and not run.stood_still(now):
+            self._wrong(run, f"{_words(run)} goes on after {_words(newer[0])} has begun")
+
+    def end(self, run: Run, *, returned: bool) -> None:
+        """Note that a handler has ended."""
+        run.ended, run.returned = self.loop.time(), returned
+
+    def _wrong(self, run: Run, words: str) -> None:
+        self.problems.append((run.name, words))
+
+
+def _words(run: Run) -> str:
+    return f"attempt {run.attempt} in {run.process.name}"
+
+
+async def _pause(seconds: float, *, heeds_stops: bool) -> None:
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        if heeds_stops:
+            raise
+        await asyncio.sleep(seconds)
+
+
+def make_app(record: HandlerRecord) -> WorkerApp:
+    """Return an app whose handlers do as their payload says."""
+    app = WorkerApp()
+
+    @app.handler("work")
+    async def work(job: JobContext, payload: Any) -> Any:
+        heeds_stops = not payload.get("ignoresStops")
+        run = record.begin(job, heeds_stops=heeds_stops)
+        returned = False
+        try:
+            first = (job.last_checkpoint or {}).get("step", 0)
+            for step in range(first, payload["steps"]):
+                await _pause(payload["pause"], heeds_stops=heeds_stops)
+                record.step(run)
+                if payload.get("checkpoint"):
+                    job.checkpoint({"step": step + 1, "attempt": job.attempt})
+                    job.progress(100 * (step + 1) / payload["steps"])
+            if job.attempt <= payload["failures"]:
+                raise RuntimeError("fails as its payload says")
+            returned = True
+            return {"by": f"{job.uid}/{job.attempt}"}
+        finally:
+            record.end(run, returned=returned)
+
+    @app.handler("parent")
+    async def parent(job: JobContext, payload: Any) -> Any:
+        run = record.begin(job)
+        returned = False
+        try:
+            for number in range(payload["children"]):
+                child = {"steps": 1, "pause": payload["pause"], "failures": 0}
+                await job.submit("work", child, key=str(number))
+                record.step(run)
+            returned = True
+            return {"by": f"{job.uid}/{job.attempt}"}
+        finally:
+            record.end(run, returned=returned)
+
+    return app

@@ -1,0 +1,320 @@
+"""One simulation from its seed to its verdict."""
+
+import asyncio
+import gc
+import random
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from unittest.mock import patch
+
+from asyncjob import WorkerApp
+from asyncjob.names import JOBS, OPERATOR_LEASE
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.settings import Settings as OperatorSettings
+from asyncjob_simulation.actors import (
+    Gateway,
+    SimulatedHeartbeat,
+    WorkerAccesses,
+    run_operator,
+    run_worker,
+)
+from asyncjob_simulation.apiserver.server import Request, Response
+from asyncjob_simulation.clocks import quiet, virtual_world
+from asyncjob_simulation.cluster import (
+    GATEWAY,
+    NAMESPACE,
+    OPERATOR,
+    WORKER,
+    Cluster,
+    Container,
+    Replica,
+    new_server,
+)
+from asyncjob_simulation.dice import Dice, FaultChooser
+from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop, StuckError
+from asyncjob_simulation.fault_plan import FaultPlan, rates_of
+from asyncjob_simulation.handlers import HandlerRecord, make_app
+from asyncjob_simulation.invariants import Invariants, Violation
+from asyncjob_simulation.network import Network
+from asyncjob_simulation.processes import Process, current_process
+from asyncjob_simulation.story import Entry, Recorder
+from asyncjob_simulation.workload import Workload, queues_of
+from asyncjob_worker import components
+from asyncjob_worker.leases import heartbeat
+from asyncjob_worker.settings import Settings as WorkerSettings
+
+CALM_SECONDS: Final = 1500.0
+"""Within so long after the last fault everything must have ended."""
+
+TIDY_SECONDS: Final = 60.0
+"""Within so long after that the queues' statuses must be true."""
+
+QUIET_SECONDS: Final = 30.0
+"""Within so long after that nobody may write to jobs any more."""
+
+LEASES: Final = (5, 5, 8, 15)
+GENTLE_LEASES: Final = (30,)
+"""A lease that one request without an answer, of 15 s, does not cost."""
+
+NEVER: Final = 100_000.0
+RESYNC_SECONDS: Final = (60.0, NEVER)
+"""How often an operator compares with a list what it knows: never, too, so that what its watches
+should have told is not repaired before anybody sees that it is wrong."""
+
+LOOK_SECONDS: Final = 1.0
+GENTLE_CHANCE: Final = 0.25
+TWO_LEADERS_CHANCE: Final = 0.1
+"""How often both operators act at the same time, without an election between them."""
+
+JOBS_IN_ALL: Final = (15, 60)
+SUBMITTING_SECONDS: Final = (20.0, 70.0)
+"""How long there are new jobs."""
+
+FAULTY_SHARE: Final = (1.2, 3.0)
+"""How many times as long there are faults: most jobs should run while there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one simulation."""
+
+    seed: int
+    violations: Sequence[Violation]
+    digest: str
+    counts: Counter[str]
+    faults: dict[str, str]
+    """The faults that happened, by name."""
+
+    entries: Sequence[Entry]
+    seconds: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a seed is simulated: `allowed` faults only, with a story or without."""
+
+    allowed: frozenset[str] | None = None
+    tells: bool = False
+
+
+def simulate(seed: int, options: Options | None = None) -> Outcome:
+    """Simulate one seed."""
+    life = Life(seed, options or Options())
+    outcome = life.run()
+    # What the dead have left is freed here; its cleanup comes to nothing and is not to be heard of.
+    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
+        del life
+        gc.collect()
+    return outcome
+
+
+def prepare_process() -> None:
+    """Make ready a process that does nothing but simulate."""
+    gc.freeze()  # what is imported need not be looked at after each simulation
+    sys.unraisablehook = lambda _: None  # the dead cannot clean up, and say so
+    warnings.simplefilter("ignore")
+
+
+class Life:
+    """The simulation of one seed."""
+
+    def __init__(self, seed: int, options: Options) -> None:
+        self._seed = seed
+        dice = self._dice = Dice(seed)
+        loop = self._loop = SimulationLoop(random.Random(f"turns/{seed}"))
+        loop.set_exception_handler(self._on_stray_error)
+        self._recorder = Recorder(loop, keeps_lines=options.tells)
+        self._on_log = self._remark_log if options.tells else None
+        self._chooser = FaultChooser(dice, options.allowed)
+        self._processes: dict[str, Process] = {}
+        self._accesses = WorkerAccesses()
+        self._handlers = HandlerRecord(loop)
+        self._is_gentle = dice.happens("gentle", GENTLE_CHANCE)
+        self._has_election = not dice.happens("two leaders", TWO_LEADERS_CHANCE)
+        rates = rates_of(dice, is_gentle=self._is_gentle)
+        server = new_server(loop, seed)
+        self._resync_seconds = dice.choice("resync", RESYNC_SECONDS)
+        network = self._network = Network(
+            server,
+            loop,
+            self._chooser,
+            self._recorder,
+            rates,
+            self._on_answer,
+            operators_compare=self._resync_seconds < NEVER,
+        )
+        self._invariants = Invariants(
+            server,
+            loop,
+            self._recorder,
+            self._handlers,
+            self._processes,
+            is_gentle=self._is_gentle,
+            unanswered=network.claims_unanswered,
+            answered=network.claims_answered,
+        )
+        self._handlers.on_begin = self._invariants.on_handler
+        self._cluster = Cluster(loop, network, self._recorder, self._wall_offset, self._processes)
+
+    def run(self) -> Outcome:
+        """Simulate, and return what came of it."""
+        loop, recorder = self._loop, self._recorder
+        with ExitStack() as stack:
+            stack.enter_context(virtual_world(loop, self._seed, on_log=self._on_log))
+            stack.enter_context(patch.object(heartbeat, "load_access", self._accesses.load))
+            stack.enter_context(patch.object(components, "HeartbeatThread", SimulatedHeartbeat))
+            try:
+                loop.run_until_complete(self._main())
+            except StuckError as error:
+                self._invariants.broken("time goes on", "the event loop", str(error))
+            finally:
+                self._end()
+                loop.close()
+        return Outcome(
+            self._seed,
+            self._invariants.violations,
+            recorder.digest,
+            recorder.counts,
+            self._chooser.injected,
+            recorder.entries,
+            loop.time() - FIRST_MOMENT,
+            loop.steps,
+        )
+
+    def _remark_log(self, level: str, words: str) -> None:
+        process = current_process()
+        self._recorder.remark(process.name if process else "world", f"    log {level}: {words}")
+
+    def _on_stray_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._recorder.note("asyncio", str(context.get("message")))
+        error = context.get("exception")
+        if error is not None:
+            self._recorder.remark("asyncio", repr(error))
+
+    # ---- from the beginning to the end
+
+    async def _main(self) -> None:
+        dice, cluster, gateway = self._dice, self._cluster, Gateway()
+        front = Replica("gateway", GATEWAY, gateway.run)
+        app, queues = make_app(self._handlers), queues_of(dice)
+        operators = [
+            Replica(f"operator-{number}", OPERATOR, self._run_operator)
+            for number in range(dice.choice("operators", (1, 2, 2)))
+        ]
+        workers = [
+            Replica(
+                f"worker-{queue}-{number}", WORKER, partial(self._run_worker, app, queue), queue
+            )
+            for queue in queues
+            for number in range(dice.number(f"workers of {queue}", 1, 3))
+        ]
+        for replica in (*operators, front, *workers):
+            cluster.add(replica)
+        jobs = dice.number("jobs", *JOBS_IN_ALL)
+        seconds = dice.between("seconds", *SUBMITTING_SECONDS)
+        faulty_seconds = seconds * dice.between("faulty", *FAULTY_SHARE)
+        workload = Workload(
+            cluster,
+            gateway,
+            front,
+            dice,
+            queues,
+            jobs,
+            seconds,
+            GENTLE_LEASES if self._is_gentle else LEASES,
+            self._invariants.broken,
+        )
+        workload.begin()
+        if not self._is_gentle:
+            FaultPlan(cluster, dice, operators, workers, front).plan(faulty_seconds)
+        await self._until(lambda: False, faulty_seconds)
+        if not self._invariants.violations:
+            await self._calm_down(workload)
+
+    async def _calm_down(self, workload: Workload) -> None:
+        """End all faults, and wait until every job has ended."""
+        self._recorder.note("simulation", "no more faults")
+        self._network.recover()
+        for process in self._processes.values():
+            process.release()
+        workload.end()
+        invariants = self._invariants
+        await self._until(
+            lambda: not workload.pending and not invariants.unfinished(), CALM_SECONDS
+        )
+        await self._until(lambda: not invariants.untidy(), TIDY_SECONDS)
+        workload.delete_some()
+        await self._until(lambda: False, QUIET_SECONDS)
+        # A run that was due before may come this late, when the operator that had reserved it died.
+        await self._until(lambda: not invariants.unfinished(), CALM_SECONDS)
+        # What has ended is still removed at its time: that, too, has to show soon.
+        await self._until(lambda: not invariants.untidy(), TIDY_SECONDS)
+        await self._until(lambda: invariants.is_still, QUIET_SECONDS)
+        if not invariants.violations:
+            invariants.at_end(workload.accepted)
+
+    async def _until(self, holds: Callable[[], bool], seconds: float) -> None:
+        """Wait for something, for so many seconds at most, or until a promise is broken."""
+        end = self._loop.time() + seconds
+        while (  # noqa: ASYNC110  # looks at all there is, which no event tells of
+            not self._invariants.violations and self._loop.time() < end and not holds()
+        ):
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _end(self) -> None:
+        """End all processes without anything of them running any more."""
+        for process in self._processes.values():
+            process.on_death.clear()
+            process.kill()
+
+    # ---- processes
+
+    async def _run_operator(self, container: Container) -> int:
+        settings = OperatorSettings(
+            namespaces=(NAMESPACE,),
+            identity=container.process.name,
+            options=DecisionOptions(missing_dependency_timeout=60.0),
+            resync_interval=self._resync_seconds,
+            retention_interval=10.0,
+            backoff_max=10.0,
+            leader_elect=self._has_election,
+        )
+        return await run_operator(container, settings)
+
+    async def _run_worker(self, app: WorkerApp, queue: str, container: Container) -> int:
+        name = container.process.name
+        settings = WorkerSettings(
+            queue=queue,
+            concurrency=self._dice.number(f"slots of {name}", 2, 5),
+            grace=self._dice.choice(f"grace of {name}", (0.0, 5.0, 20.0)),
+        )
+        return await run_worker(container, app, settings, self._accesses)
+
+    def _wall_offset(self, name: str) -> float:
+        highest = 600.0 if self._dice.happens(f"skew of {name}", 0.2) else 0.5
+        return self._dice.between(f"skew of {name} is", -highest, highest)
+
+    # ---- what is seen of the API server
+
+    def _on_answer(self, actor: str, request: Request, response: Response) -> None:
+        code, count = response.status, self._recorder.count
+        is_refused = code >= HTTPStatus.BAD_REQUEST
+        if is_refused:
+            count(f"answer {code}")
+            if code == HTTPStatus.CONFLICT and b'"claim"' in request.body:
+                count("contested claim")
+        if request.method == "GET":
+            if not is_refused and request.path.endswith(f"/{JOBS}"):
+                self._invariants.knows_jobs.add(actor)
+            return
+        if not is_refused and request.path.endswith((f"/leases/{OPERATOR_LEASE}", "/leases")):
+            self._invariants.on_leader(actor)
+        self._invariants.on_write(actor, request.method, request.path)

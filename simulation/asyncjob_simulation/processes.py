@@ -1,0 +1,116 @@
+"""Simulated processes: how they start, stand still, and die at any await."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, Final
+
+from asyncjob_simulation.event_loop import CURRENT, SimulatedTask, SimulationLoop, Thread
+
+MAIN: Final = "main"
+
+
+class Process:
+    """One process on one machine.
+
+    `wall_offset` is how far its wall clock is off, in seconds. What is in `on_death` is called when
+    it ends.
+    """
+
+    def __init__(self, name: str, loop: SimulationLoop, *, wall_offset: float = 0.0) -> None:
+        self.name = name
+        self.loop = loop
+        self.wall_offset = wall_offset
+        self.is_alive = True
+        self.held_since: float | None = None
+        self.last_released = float("-inf")
+        """When its main thread last went on after it had been held."""
+
+        self.last_held = float("-inf")
+        """When that began."""
+
+        self.on_death: list[Callable[[], None]] = []
+        self._threads: dict[str, Thread] = {}
+        self._graveyard: list[SimulatedTask] = []
+
+    def spawn(self, work: Coroutine[Any, Any, Any], thread: str = MAIN) -> asyncio.Task[Any]:
+        """Run a coroutine in a thread of the process."""
+        context = Context()
+        context.run(CURRENT.set, self.thread(thread))
+        return self.loop.create_task(work, context=context)
+
+    def call(self, function: Callable[[], object], thread: str = MAIN) -> None:
+        """Call a function in a thread of the process, as a signal handler is called."""
+        context = Context()
+        context.run(CURRENT.set, self.thread(thread))
+        self.loop.call_soon(function, context=context)
+
+    def thread(self, name: str) -> Thread:
+        """Return one of its threads."""
+        found = self._threads.get(name)
+        if found is None:
+            found = self._threads[name] = Thread(f"{self.name} {name}", self)
+            found.is_dead = not self.is_alive
+            if self.held_since is not None:
+                found.held = 1
+        return found
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its main thread, in which handlers run, stands still."""
+        return self.thread(MAIN).held > 0
+
+    def hold(self) -> None:
+        """Stop it as SIGSTOP does."""
+        if self.is_alive and self.held_since is None:
+            self.held_since = self.last_held = self.loop.time()
+            for thread in self._threads.values():
+                self.loop.hold(thread)
+
+    def release(self) -> None:
+        """Let it go on as SIGCONT does."""
+        if self.is_alive and self.held_since is not None:
+            self.held_since = None
+            self.last_released = self.loop.time()
+            for thread in self._threads.values():
+                self.loop.release(thread)
+
+    def block(self, seconds: float, thread: str = MAIN) -> None:
+        """Block one thread for a while: a callback that does not return, a thread without CPU."""
+        if thread == MAIN:
+            self.last_held = self.loop.time()
+        blocked = self.thread(thread)
+        self.loop.hold(blocked)
+
+        def unblock() -> None:
+            if thread == MAIN:
+                self.last_released = self.loop.time()
+            self.loop.release(blocked)
+
+        self.loop.call_later(seconds, unblock, context=Context())
+
+    def kill_after(self, callbacks: int) -> None:
+        """Kill it after so many more callbacks of its main thread."""
+        main = self.thread(MAIN)
+        main.fuse, main.on_fuse = callbacks, self.kill
+
+    def kill(self) -> None:
+        """End it as SIGKILL does: nothing of it runs any more, not even to clean up."""
+        if not self.is_alive:
+            return
+        self.is_alive = False
+        for thread in self._threads.values():
+            self.loop.end(thread)
+        self._graveyard = [
+            task
+            for task in asyncio.all_tasks(self.loop)
+            if isinstance(task, SimulatedTask) and task.thread and task.thread.owner is self
+        ]  # else the coroutines would be closed, which runs their cleanup
+        for told in self.on_death:
+            told()
+
+
+def current_process() -> Process | None:
+    """Return the process whose code is running; None for the world around them."""
+    thread = CURRENT.get()
+    return None if thread is None else thread.owner

@@ -1,0 +1,532 @@
+"""Generated lives of resources: A → B → C comes to what C comes to when it is made fresh.
+
+Queues, schedules and control fields of jobs are changed several times, to what their schemas allow
+and nobody thought of, while jobs flow and the operator may be restarted. Then the same is done
+with what was last written alone, at the same moment of another simulation without that past. What
+comes of the same jobs has to be the same in both, and as the fields say.
+"""
+
+import asyncio
+import calendar
+import gc
+import random
+import secrets
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from unittest.mock import patch
+
+import click
+import orjson
+
+from asyncjob.names import (
+    API_VERSION,
+    CRON_JOBS,
+    JOBS,
+    QUEUES,
+    collection_path,
+    cron_job_path,
+    job_path,
+    queue_path,
+)
+from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
+from asyncjob_operator.core.schedules.calendar import parse_schedule
+from asyncjob_operator.settings import Settings as OperatorSettings
+from asyncjob_simulation.actors import SimulatedHeartbeat, WorkerAccesses, run_operator, run_worker
+from asyncjob_simulation.apiserver import Request, Response
+from asyncjob_simulation.clocks import quiet, true_time, virtual_world
+from asyncjob_simulation.cluster import NAMESPACE, OPERATOR, WORKER, Cluster, Replica, new_server
+from asyncjob_simulation.dice import Dice, FaultChooser
+from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
+from asyncjob_simulation.handlers import HandlerRecord, make_app
+from asyncjob_simulation.life import prepare_process
+from asyncjob_simulation.network import Network, Rates
+from asyncjob_simulation.processes import Process
+from asyncjob_simulation.schema_values import made_value, spec_schema
+from asyncjob_simulation.story import Recorder
+from asyncjob_worker import components
+from asyncjob_worker.leases import heartbeat
+from asyncjob_worker.settings import Settings as WorkerSettings
+
+Object = dict[str, Any]
+
+CHANGES: Final = 3
+SLOTS: Final = 4
+_PEOPLE: Final = "people"
+_STEP_SECONDS: Final = 20.0
+_SETTLE_SECONDS: Final = 90.0
+_PROBE_SECONDS: Final = 200.0
+_CHANGE_SECONDS: Final = 240.0
+_WINDOW_SECONDS: Final = 1800.0
+
+_FINISHED: Final = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
+_LONG: Final = (600,)
+_QUEUE_VALUES: Final[dict[str, Sequence[Any]]] = {
+    "periodSeconds": (1, 2, 60),
+    # What ends attempts and deletes jobs by the second depends on which second it is.
+    "queueTimeoutSeconds": (86_400,),
+    "executionTimeoutSeconds": (60, 3600),
+    "maxDelaySeconds": (1, 5),
+    "initialDelaySeconds": (0, 1),
+    "maxAgeSeconds": (0, 315_360_000),
+    "minAgeSeconds": (0, 315_360_000),
+    "maxFinished": (0, 1_000_000),
+    "retryOn": (["Internal"], ["Timeout"]),
+    "noRetryOn": (["Internal"], ["Timeout"]),
+}
+_CRON_VALUES: Final[dict[str, Sequence[Any]]] = {
+    "schedule": ("*/5 * * * *", "0 * * * *", "H/10 * * * *", "17,39 * * * *", "0 0 29 2 *"),
+    "timeZone": ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns"),
+    "jitterSeconds": (0, 1, 30),
+    "startingDeadlineSeconds": (5, 60, 315_360_000),
+    "misfireLimit": (1, 100),
+    "successfulJobsHistoryLimit": (0, 1, 1000),
+    "failedJobsHistoryLimit": (0, 1, 1000),
+}
+_NO_STATE: Final = ("trigger", "backfill")
+"""Fields that ask for something once; a fresh resource would be asked anew."""
+
+
+@dataclass(frozen=True)
+class LifeDifference:
+    """What a life came to, and what it should have come to."""
+
+    seed: int
+    kind: str
+    what: str
+    lived: object
+    expected: object
+    life: Sequence[Object]
+
+    def lines(self) -> list[str]:
+        """Return it for people."""
+        return [
+            f"seed {self.seed}, {self.kind}: {self.what}",
+            f"    after its life: {self.lived!r}",
+            f"    expected:       {self.expected!r}",
+            *(f"    spec {number}: {spec}" for number, spec in enumerate(self.life, start=1)),
+        ]
+
+
+class QuietCluster:
+    """A cluster in virtual time with one operator and one worker, in which nothing goes wrong."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = dice = Dice(seed)
+        self.loop = loop = SimulationLoop(random.Random(f"turns/{seed}"))
+        loop.set_exception_handler(lambda *_: None)  # the dead leave tasks behind
+        recorder = Recorder(loop, keeps_lines=False)
+        self.handlers = HandlerRecord(loop)
+        self._seed = seed
+        self._accesses = WorkerAccesses()
+        self._processes: dict[str, Process] = {}
+        chooser = FaultChooser(dice, frozenset())
+        self.last_status: dict[str, Object] = {}
+        """The status that each job was last given, by name."""
+
+        self.written_jobs: set[str] = set()
+        """The names of all jobs that were ever written: some are deleted as soon as they end."""
+
+        server = new_server(loop, seed)
+        network = Network(server, loop, chooser, recorder, Rates(), self._on_answer)
+        network.is_faulty = False
+        self.cluster = Cluster(loop, network, recorder, lambda _: 0.0, self._processes)
+        self._operator = Replica("operator", OPERATOR, self._run_operator)
+
+    def run(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
+        """Play a story from the beginning, and return what it has come to."""
+        with ExitStack() as stack:
+            stack.enter_context(virtual_world(self.loop, self._seed))
+            stack.enter_context(patch.object(heartbeat, "load_access", self._accesses.load))
+            stack.enter_context(patch.object(components, "HeartbeatThread", SimulatedHeartbeat))
+            try:
+                return self.loop.run_until_complete(self._play(story))
+            finally:
+                for process in self._processes.values():
+                    process.on_death.clear()
+                    process.kill()
+                self.loop.close()
+
+    async def _play(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
+        app = make_app(self.handlers)
+        self.cluster.add(self._operator)
+        self.cluster.add(Replica("worker", WORKER, partial(self._run_worker, app), "lived"))
+        await asyncio.sleep(_STEP_SECONDS)
+        return await story(self)
+
+    async def _run_operator(self, container: Any) -> int:
+        settings = OperatorSettings(
+            namespaces=(NAMESPACE,),
+            options=DecisionOptions(missing_dependency_timeout=60.0),
+            retention_options=RetentionOptions(min_age=0),
+            retention_interval=30.0,
+            resync_interval=60.0,
+            leader_elect=False,
+        )
+        return await run_operator(container, settings)
+
+    async def _run_worker(self, app: Any, container: Any) -> int:
+        settings = WorkerSettings(queue="lived", concurrency=SLOTS)
+        return await run_worker(container, app, settings, self._accesses)
+
+    def _on_answer(self, _: str, request: Request, response: Response) -> None:
+        if request.method == "GET" or "/asyncjobs" not in request.path or response.status >= 300:  # noqa: PLR2004
+            return
+        obj = orjson.loads(response.body)
+        if "name" not in obj.get("metadata", {}):
+            return
+        name = obj["metadata"]["name"]
+        self.written_jobs.add(name)
+        if "status" in obj:
+            self.last_status[name] = obj["status"]
+
+    def restart_operator(self) -> None:
+        """Kill the operator; it is started again."""
+        process = self._operator.process
+        if process is not None:
+            process.kill()
+
+    def until(self, moment: float) -> float:
+        """Return the seconds until so long after the beginning."""
+        return FIRST_MOMENT + moment - self.loop.time()
+
+    def write(self, method: str, path: str, body: Object | None = None) -> Object | None:
+        """Write as a person does; None if the API server refuses."""
+        answer = self.cluster.write(_PEOPLE, method, path, body)
+        return dict(orjson.loads(answer.body)) if answer.status < 400 else None  # noqa: PLR2004
+
+    def put(self, kind: str, path: str, collection: str, name: str, spec: Object) -> bool:
+        """Create an object, or give it another spec; returns whether that was taken."""
+        body: Object = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
+        body["spec"] = spec
+        found = self.find(path)
+        if found is None:
+            return self.write("POST", collection_path(NAMESPACE, collection), body) is not None
+        body["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
+        return self.write("PUT", path, body) is not None
+
+    def find(self, path: str) -> Object | None:
+        """Return an object, or None."""
+        return self.write("GET", path)
+
+    def jobs(self) -> dict[str, Object]:
+        """Return all jobs by name."""
+        listed = self.write("GET", collection_path(NAMESPACE, JOBS)) or {"items": []}
+        return {one["metadata"]["name"]: one for one in listed["items"]}
+
+    def submit(self, name: str, kind: str = "work", **spec: Any) -> None:
+        """Create a job of the queue."""
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": "AsyncJob",
+            "metadata": {"name": name},
+            "spec": {"type": kind, "queue": "lived", "payload": work(), **spec},
+        }
+        self.write("POST", collection_path(NAMESPACE, JOBS), body)
+
+    def delete_jobs(self) -> None:
+        """Delete all jobs."""
+        for name in self.jobs():
+            self.write("DELETE", job_path(NAMESPACE, name))
+
+
+def work(pause: float = 2.0, failures: int = 0) -> Object:
+    """Return the payload of a job."""
+    return {"steps": 1, "pause": pause, "failures": failures}
+
+
+# ---- queues
+
+
+async def _queue_life(specs: Sequence[Object], begins_at: float, cluster: QuietCluster) -> Object:
+    """Give a queue these specs one after the other, and see what it does with some jobs."""
+    for number, spec in enumerate(specs):
+        cluster.put("AsyncQueue", queue_path(NAMESPACE, "lived"), QUEUES, "lived", spec)
+        if number < len(specs) - 1:
+            for job in range(6):
+                cluster.submit(f"past-{number}-{job}", concurrencyKey="a")
+            await asyncio.sleep(_STEP_SECONDS)
+            if cluster.dice.happens(f"restart {number}", 0.5):
+                cluster.restart_operator()
+    await asyncio.sleep(_STEP_SECONDS)
+    cluster.delete_jobs()
+    await asyncio.sleep(max(0.0, cluster.until(begins_at)))
+    cluster.handlers.runs.clear()
+    for job in range(6):
+        cluster.submit(f"probe-{job}", concurrencyKey="ab"[job % 2])
+    cluster.submit("probe-fails", payload=work(failures=1))
+    cluster.submit("probe-unknown", "nobody-knows-it")
+    await asyncio.sleep(_PROBE_SECONDS)
+    queue = cluster.find(queue_path(NAMESPACE, "lived")) or {}
+    status = queue.get("status", {})
+    return {
+        "jobs": _phases(cluster),
+        "kept": len(cluster.jobs()),
+        "peak": _peak(cluster),
+        "counts": status.get("counts"),
+        "reservations": len(status.get("reservations", ())),
+        "conditions": {one["type"]: one["status"] for one in status.get("conditions", ())},
+        "spec": queue.get("spec"),
+    }
+
+
+def _phases(cluster: QuietCluster) -> dict[str, str]:
+    """Return the last phases and reasons of the probes: retention may have deleted them."""
+    texts = (
+        f"{status.get('phase')} {status.get('reason', '')}".strip()
+        for name, status in cluster.last_status.items()
+        if name.startswith("probe-")
+    )
+    # Which of several equal jobs comes first is nobody's promise.
+    return {str(number): text for number, text in enumerate(sorted(texts))}
+
+
+def _peak(cluster: QuietCluster) -> int:
+    """Return how many handlers ran at the same time."""
+    runs = [run for runs in cluster.handlers.runs.values() for run in runs]
+    return max(
+        (
+            sum(1 for other in runs if other.began <= run.began < (other.ended or float("inf")))
+            for run in runs
+        ),
+        default=0,
+    )
+
+
+def queue_promises(spec: Object, end: Object) -> list[tuple[str, object, object]]:
+    """Return where the end is not as the fields say."""
+    limit = min(spec.get("maxConcurrency", SLOTS), 2 * spec.get("maxConcurrencyPerKey", SLOTS) + 2)
+    found: list[tuple[str, object, object]] = []
+    if spec.get("paused") and end["peak"]:
+        found.append(("jobs ran in a paused queue", end["peak"], 0))
+    if end["peak"] > min(limit, SLOTS):
+        found.append(("too many jobs ran at once", end["peak"], min(limit, SLOTS)))
+    unlimited = not spec.get("paused") and "rateLimit" not in spec
+    ended = Counter(text.split()[0] for text in end["jobs"].values())
+    if unlimited and ended["Succeeded"] < 6:  # noqa: PLR2004  # of the probes that do not fail
+        found.append(("not every probe has succeeded", dict(ended), 6))
+    return found
+
+
+# ---- schedules
+
+
+async def _cron_life(specs: Sequence[Object], begins_at: float, cluster: QuietCluster) -> Object:
+    """Give a schedule these specs one after the other, and see when it runs in half an hour."""
+    path = cron_job_path(NAMESPACE, "lived")
+    for number, spec in enumerate(specs):
+        cluster.put("AsyncCronJob", path, CRON_JOBS, "lived", spec)
+        await asyncio.sleep(_CHANGE_SECONDS if number < len(specs) - 1 else _STEP_SECONDS)
+        if cluster.dice.happens(f"restart {number}", 0.5):
+            cluster.restart_operator()
+    await asyncio.sleep(max(0.0, cluster.until(begins_at)))
+    begin = true_time(cluster.loop)
+    await asyncio.sleep(_WINDOW_SECONDS + _SETTLE_SECONDS)
+    cron = cluster.find(path) or {}
+    status = cron.get("status", {})
+    return {
+        "runs": sorted(name for name in cluster.written_jobs if name.startswith("lived-")),
+        "begin": begin,
+        "next": status.get("nextScheduleTime"),
+        "active": status.get("activeCount", 0),
+        "spec": cron.get("spec"),
+    }
+
+
+def cron_promises(spec: Object, end: Object) -> list[tuple[str, object, object]]:
+    """Return where the runs are not those of the calendar."""
+    expected = [] if spec.get("suspend") else _calendar(spec, end["begin"])
+    came = [name for name in end["runs"] if _time_in(name) in _window(end["begin"])]
+    wanted = [f"lived-{time.strftime('%Y%m%dt%H%Mz', time.gmtime(at))}" for at in expected]
+    return [] if came == sorted(wanted) else [("the runs are not the calendar's", came, wanted)]
+
+
+def _calendar(spec: Object, begin: float) -> list[int]:
+    schedule = parse_schedule(spec["schedule"], spec.get("timeZone", "UTC"), f"{NAMESPACE}/lived")
+    found: list[int] = []
+    for at in schedule.times_after(begin):
+        if at not in _window(begin):
+            break
+        found.append(at)
+    return found
+
+
+def _window(begin: float) -> range:
+    """Return the time that is looked at, but for its ends, which jitter moves."""
+    return range(int(begin) + 60, int(begin + _WINDOW_SECONDS) - 60)
+
+
+def _time_in(name: str) -> int:
+    return calendar.timegm(time.strptime(name.removeprefix("lived-"), "%Y%m%dt%H%Mz"))
+
+
+# ---- control fields
+
+
+async def _control_life(specs: Sequence[Object], begins_at: float, cluster: QuietCluster) -> Object:
+    """Change a job's control fields while its queue is paused, then let it go."""
+    pausing: Object = {"paused": True}
+    cluster.put("AsyncQueue", queue_path(NAMESPACE, "lived"), QUEUES, "lived", pausing)
+    await asyncio.sleep(_STEP_SECONDS)
+    made: Object = {}
+    for number, spec in enumerate(specs):
+        if not number:
+            cluster.submit("lived", **spec)
+            made = spec
+        elif cluster.write("PATCH", job_path(NAMESPACE, "lived"), {"spec": spec}) is not None:
+            made = {**made, **spec}
+        await asyncio.sleep(_STEP_SECONDS)
+        if cluster.dice.happens(f"restart {number}", 0.5):
+            cluster.restart_operator()
+    await asyncio.sleep(max(0.0, cluster.until(begins_at)))
+    cluster.put("AsyncQueue", queue_path(NAMESPACE, "lived"), QUEUES, "lived", {})
+    await asyncio.sleep(_PROBE_SECONDS)
+    job = cluster.find(job_path(NAMESPACE, "lived")) or {}
+    status = job.get("status", {})
+    kept = {name: job.get("spec", {}).get(name) for name in ("suspend", "cancel", "priority")}
+    return {
+        "phase": status.get("phase"),
+        "reason": status.get("reason"),
+        "attempt": status.get("attempt", 0),
+        "admitted": status.get("admitted", False),
+        "spec": {name: value for name, value in kept.items() if value},
+        "others": sorted(cluster.jobs().keys() - {"lived"}),
+        "taken": made,
+    }
+
+
+def control_promises(_: Object, end: Object) -> list[tuple[str, object, object]]:
+    """Return where the job is not as its control fields say."""
+    spec = end["spec"]
+    expected = "Succeeded"
+    if spec.get("cancel"):
+        expected = "Cancelled"
+    elif spec.get("suspend"):
+        expected = "Pending"
+    return [] if end["phase"] == expected else [("another phase", end["phase"], expected)]
+
+
+# ---- all of them
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of life."""
+
+    name: str
+    make: Callable[[Dice, int], Object]
+    live: Callable[[Sequence[Object], float, QuietCluster], Awaitable[Object]]
+    promises: Callable[[Object, Object], list[tuple[str, object, object]]]
+    begins_at: float
+    """When the comparison begins, in seconds of virtual time."""
+
+    ignored: frozenset[str] = field(default_factory=frozenset)
+    """What of the end may differ from that of a fresh one."""
+
+
+def _queue_spec(dice: Dice, number: int) -> Object:
+    spec: Object = made_value(spec_schema(QUEUES), dice, f"queue {number}", _QUEUE_VALUES)
+    return spec
+
+
+def _cron_spec(dice: Dice, number: int) -> Object:
+    schema = spec_schema(CRON_JOBS)
+    plain = {
+        name: one
+        for name, one in schema["properties"].items()
+        if name not in {*_NO_STATE, "jobTemplate"}
+    }
+    spec: Object = made_value(
+        {"type": "object", "properties": plain, "required": ["schedule"]},
+        dice,
+        f"cron {number}",
+        _CRON_VALUES,
+    )
+    template = {"type": "work", "queue": "lived", "payload": work(1.0)}
+    return {**spec, "jobTemplate": {"spec": template}}
+
+
+def _control_spec(dice: Dice, number: int) -> Object:
+    names = ("suspend", "priority", "cancel")
+    plain = {name: spec_schema(JOBS)["properties"][name] for name in names}
+    spec: Object = made_value({"type": "object", "properties": plain}, dice, f"job {number}", {})
+    # A cancel can not be taken back; most lives go on for longer.
+    if not dice.happens(f"job {number} cancels", 0.3):
+        spec.pop("cancel", None)
+    return spec
+
+
+KINDS: Final = (
+    Kind("queue", _queue_spec, _queue_life, queue_promises, 260.0),
+    Kind("schedule", _cron_spec, _cron_life, cron_promises, 600.0, frozenset({"runs", "begin"})),
+    Kind(
+        "control fields",
+        _control_spec,
+        _control_life,
+        control_promises,
+        160.0,
+        frozenset({"taken"}),
+    ),
+)
+
+
+def try_seed(kind: Kind, seed: int) -> list[LifeDifference]:
+    """Let one resource live, and compare it with a fresh one."""
+    dice = Dice(seed)
+    specs = [kind.make(dice, number) for number in range(CHANGES)]
+    lived = _end_of(kind, specs, seed)
+    # All control fields at once, but for changes that were refused: a cancel is not taken back.
+    last = lived.get("taken", specs[-1])
+    fresh = _end_of(kind, [last], seed)
+    found = [
+        LifeDifference(seed, kind.name, what, lived[what], fresh[what], specs)
+        for what in fresh
+        if what not in kind.ignored and lived[what] != fresh[what]
+    ]
+    found += [
+        LifeDifference(seed, kind.name, what, came, expected, specs)
+        for what, came, expected in kind.promises(last, lived)
+    ]
+    return found
+
+
+def _end_of(kind: Kind, specs: Sequence[Object], seed: int) -> Object:
+    cluster = QuietCluster(seed)
+    end = cluster.run(partial(kind.live, specs, kind.begins_at))
+    # As in `simulate`: what the dead have left is freed here, and not to be heard of.
+    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
+        del cluster
+        gc.collect()
+    return end
+
+
+@click.command()
+@click.option("--seed", type=int, help="The first seed; a fresh one by default.")
+@click.option("--minutes", type=float, default=1.0, show_default=True, help="Go on for so long.")
+@click.option("--lives", type=int, help="Or until so many resources have lived.")
+def main(*, seed: int | None, minutes: float, lives: int | None) -> None:
+    """Let resources live through generated changes; exit 1 where one is not as a fresh one."""
+    first = secrets.randbits(32) if seed is None else seed
+    click.echo(f"first seed: {first}")
+    prepare_process()
+    end, done = time.monotonic() + 60 * minutes, 0
+    counts: Counter[str] = Counter()
+    while time.monotonic() < end and done < (lives or sys.maxsize):
+        kind = KINDS[done % len(KINDS)]
+        found = try_seed(kind, first + done)
+        done += 1
+        counts[kind.name] += 1
+        if found:
+            click.echo("\n".join(line for one in found for line in one.lines()))
+            click.echo(f"again: make simulate-resources SEED={first} LIVES={done}")
+            sys.exit(1)
+    click.echo(f"{done} lives, each as a fresh resource: {dict(counts)}")
+
+
+if __name__ == "__main__":
+    main()

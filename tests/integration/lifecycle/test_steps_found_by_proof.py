@@ -1,0 +1,183 @@
+"""Each step that the proof found is refused by an API server with all rules, for one rule alone.
+
+With that rule taken out it is accepted. Rule, translation and the runtime of CEL that the search
+asks are so held to what a real API server makes of the rule.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from asyncjob.names import JOBS, collection_path, job_path, job_status_path
+from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY
+from asyncjob.schema.crd import CRD_RULES
+from asyncjob_dev.proofs.rules.admission import Subresource
+from asyncjob_dev.proofs.rules.need import OWN_POD, OWN_UID, Counterexample, read_file
+from support import mutants
+from support.api import Answer, Client
+from support.builders import job
+from support.enforcement import until
+from support.identities import Space
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+STEPS = read_file()
+POLICY_OF = {
+    rule.id: policy
+    for policy in (LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY)
+    for rule in policy.rules
+}
+BY_CRD = [step for step in STEPS if step.rule not in POLICY_OF]
+BY_POLICY = [step for step in STEPS if step.rule in POLICY_OF]
+NUMBERS = itertools.count(1)
+
+SETTING_UP = "asyncjob.dev/setting-up"
+"""On a job: no policy applies to it yet, so that it can be brought into any state."""
+
+GOVERNED = {"matchExpressions": [{"key": SETTING_UP, "operator": "DoesNotExist"}]}
+
+
+def namespace_without(rule: str) -> str:
+    return f"no-{rule.replace('.', '-').lower()}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A namespace with the pod that holds, or does not hold, a job's lease."""
+
+    space: Space
+    pod: str
+    pod_uid: str
+    worker: Client
+    operator: Client
+
+    @classmethod
+    def set_in(cls, space: Space) -> "Stage":
+        worker = space.worker("worker-0")
+        return cls(space, worker.pod, worker.pod_uid, worker.client, space.operator())
+
+    def perform(self, step: Counterexample) -> "Performance":
+        """Bring a new job into the state before the step."""
+        name = f"step-{next(NUMBERS)}"
+        admin, old = self.space.admin, self.named(step.old)
+        counters = {key: old["spec"].pop(key, None) for key in ("redrive", "rerun")}
+        manifest = job(name, **old["spec"])
+        manifest["metadata"]["labels"] = {SETTING_UP: ""}
+        admin.create(collection_path(self.space.name, JOBS), manifest).object()
+        path, status_path = job_path(self.space.name, name), job_status_path(self.space.name, name)
+        admin.merge(path, {"spec": counters}).object()
+        for phase in way_to(old["status"]["phase"]):
+            admin.merge(status_path, {"status": {"phase": phase}}).object()
+        replaced = {"op": "replace", "path": "/status", "value": old["status"]}
+        admin.patch(status_path, [replaced]).object()
+        ready = admin.merge(path, {"metadata": {"labels": {SETTING_UP: None}}}).object()
+        assert ready["status"] == old["status"]
+        return Performance(self, step, path, status_path)
+
+    def named(self, value: Any) -> Any:
+        """Return the object with the names of this stage's pod."""
+        match value:
+            case dict():
+                return {key: self.named(inner) for key, inner in value.items()}
+            case list():
+                return [self.named(inner) for inner in value]
+            case _:
+                return {OWN_POD: self.pod, OWN_UID: self.pod_uid}.get(value, value)
+
+
+@dataclass(frozen=True)
+class Performance:
+    """A job in the state before a step."""
+
+    stage: Stage
+    step: Counterexample
+    path: str
+    status_path: str
+
+    def attempt(self) -> Answer:
+        """Try the step, without effect."""
+        half = self.step.subresource.value
+        value = self.stage.named(self.step.new)[half]
+        replaced = {"op": "replace", "path": f"/{half}", "value": value}
+        if self.step.subresource is Subresource.SPEC:
+            return self.stage.space.admin.dry().patch(self.path, [replaced])
+        by = self.stage.worker if self.step.writer == "worker" else self.stage.operator
+        return by.dry().patch(self.status_path, [replaced])
+
+
+def way_to(phase: str) -> list[str]:
+    """Return phases through which a new job gets to this one by legal steps."""
+    by_way_of = {"Retrying": ["Running"], "Succeeded": ["Running"]}
+    return [] if phase == "Queued" else [*by_way_of.get(phase, []), phase]
+
+
+@pytest.fixture(scope="module")
+def lesser_policies(admin: Client) -> Iterator[None]:
+    """Install a policy less each rule, and have every policy leave jobs alone that are set up."""
+    installed = []
+    with mutants.real_policies_step_aside(admin, jobs=GOVERNED):
+        for step in BY_POLICY:
+            policy = POLICY_OF[step.rule]
+            space = Space(namespace_without(step.rule), admin).create()
+            space.label(asyncjob_dev__lacks=policy.name)
+            installed.append(mutants.install(admin, policy, step.rule, space.name, jobs=GOVERNED))
+        yield
+        for name in installed:
+            mutants.remove(admin, name)
+
+
+@pytest.fixture(scope="module")
+def full(admin: Client, lesser_policies: None) -> Stage:
+    """Set a stage where every rule holds, and wait until jobs can be set up there."""
+    space = Space("every-rule", admin).create()
+    probe = job("probe")
+    probe["metadata"]["labels"] = {SETTING_UP: ""}
+    admin.create(collection_path(space.name, JOBS), probe).object()
+    for path, illegal in (
+        (job_status_path(space.name, "probe"), {"status": {"attempt": 9}}),
+        (job_path(space.name, "probe"), {"spec": {"type": "other"}}),
+    ):
+        ask = partial(admin.dry().merge, path, illegal)
+        until(lambda answer: answer.accepted, ask, "policies leave jobs alone that are set up")
+    return Stage.set_in(space)
+
+
+def is_refused_for(step: Counterexample, answer: Answer) -> bool:
+    return f"({step.rule})" in answer.message
+
+
+@pytest.mark.parametrize("step", BY_POLICY, ids=lambda step: step.rule)
+def test_a_step_is_refused_with_its_rule_and_accepted_without(
+    admin: Client, full: Stage, step: Counterexample
+) -> None:
+    refused = full.perform(step).attempt()
+    assert is_refused_for(step, refused), refused.message
+
+    policy = POLICY_OF[step.rule]
+    without = Stage.set_in(Space(namespace_without(step.rule), admin))
+    lesser = f"'{without.space.name}.{policy.name}'"
+    other = next(one for one in BY_POLICY if POLICY_OF[one.rule] is policy and one != step)
+    attempt = without.perform(other).attempt
+    until(lambda answer: lesser in answer.message, attempt, "the policy less a rule is in force")
+    attempt = without.perform(step).attempt
+    until(lambda answer: answer.accepted, attempt, f"accepted without {step.rule}")
+
+
+@pytest.mark.parametrize("step", BY_CRD, ids=lambda step: step.rule)
+def test_a_step_is_refused_with_the_rule_of_the_crd_and_accepted_without(
+    admin: Client, full: Stage, step: Counterexample
+) -> None:
+    attempt = full.perform(step).attempt
+    refused = attempt()
+    assert is_refused_for(step, refused), refused.message
+    try:
+        others = tuple(rule for rule in CRD_RULES if rule.rule.id != step.rule)
+        mutants.replace_crds(admin, others)
+        until(lambda answer: answer.accepted, attempt, step.rule)
+    finally:
+        mutants.replace_crds(admin)
+        until(partial(is_refused_for, step), attempt, step.rule)

@@ -1,0 +1,110 @@
+"""A large history is judged in time and memory that follow from what it holds."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from asyncjob.audit.checker import CheckOptions, HistoryChecker
+from asyncjob.names import CONTENT_ANNOTATION, DEDUPLICATION_LABEL, IDEMPOTENCY_LABEL
+from support.histories import HistoryBuilder, Line, large_history
+
+JOBS = 100_000
+MAX_MIB = 500
+MAX_SECONDS = 60
+
+CHECK = """
+import re, sys
+from asyncjob.audit.checker import CheckOptions, HistoryChecker
+from asyncjob.audit.history_file import read_history
+report = HistoryChecker(CheckOptions()).check(read_history(sys.argv[1]))
+assert report.jobs == int(sys.argv[2]) and not report.counts, report.counts
+# Not ru_maxrss, which begins with the memory of the process that started this one.
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) // 1024)
+"""
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("large") / "history.jsonl"
+    with file.open("wb") as stream:
+        for line in large_history(JOBS):
+            stream.write(orjson.dumps(line) + b"\n")
+    return file
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_the_history_of_100_000_jobs_is_judged_in_bounded_memory(history: Path) -> None:
+    command = [sys.executable, "-c", CHECK, str(history), str(JOBS)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert int(done.stdout) < MAX_MIB
+
+
+@pytest.mark.alone
+@pytest.mark.timeout(900)
+def test_the_history_of_100_000_jobs_is_judged_within_a_minute(history: Path) -> None:
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", CHECK, str(history), str(JOBS)], check=True)
+    assert time.monotonic() - began < MAX_SECONDS
+
+
+def contested_keys(jobs: int) -> Iterator[Line]:
+    """Yield a history in which within a minute each key gets a second job, which is taken back."""
+    history = HistoryBuilder()
+    for number in range(jobs // 2):
+        for name in (f"first-{number}", f"second-{number}"):
+            history.create(
+                name,
+                annotations={CONTENT_ANNOTATION: "c"},
+                labels={DEDUPLICATION_LABEL: "d", IDEMPOTENCY_LABEL: "k"},
+                idempotencyKey=f"key-{number}",
+            )
+    for number in range(jobs // 2):
+        history.mark(f"second-{number}", labels={DEDUPLICATION_LABEL: "d"})
+    yield from history.end()
+
+
+def work_for(lines: list[Line]) -> int:
+    """Return how many lines of Python are run to judge a history."""
+    checker = HistoryChecker(CheckOptions())
+    work = 0
+
+    def count(_frame: object, _event: str, _argument: object) -> Any:
+        nonlocal work
+        work += 1
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        report = checker.check(lines)
+    finally:
+        sys.settrace(before)
+    assert not report.counts
+    return work
+
+
+@pytest.mark.parametrize("made", [large_history, contested_keys])
+def test_work_grows_with_the_history_and_no_faster(
+    made: Callable[[int], Iterator[Line]],
+) -> None:
+    small, large = work_for([*made(100)]), work_for([*made(1000)])
+    assert large < 10.5 * small
+
+
+def test_what_is_kept_follows_from_the_jobs_that_exist() -> None:
+    checker = HistoryChecker(CheckOptions())
+    for line in large_history(50):
+        checker._take_line(line)
+        if line["line"] == "version" and line["object"]["status"]["phase"] == "Succeeded":
+            gone = {**line, "event": "DELETED"}
+            checker._take_line(gone)
+    assert checker._jobs == {}
+    assert not checker._keys._accepted
+    assert not checker._queues._admitted

@@ -1,0 +1,84 @@
+"""A run that is done in pieces: what has ended well is not run again, and the sum is told."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from asyncjob_perturbation.calls import Call
+from asyncjob_perturbation.case import Outcome
+from asyncjob_perturbation.cpu_time import cpu_seconds
+from asyncjob_perturbation.end_state import Difference
+from asyncjob_perturbation.journal import Journal
+from asyncjob_perturbation.plan import Case, Part, When
+from asyncjob_perturbation.proxy import Recording
+from asyncjob_perturbation.report import summary
+from asyncjob_perturbation.scenarios import SCENARIOS
+
+PAIR = ("retry", Part.WORKER)
+CALL = Call("PATCH asyncjobs/a/status Running", 2)
+EVENT = Call("EVENT asyncjobs/a ADDED", 1)
+
+
+def outcome(**more: object) -> Outcome:
+    recording = Recording([CALL], [EVENT])
+    made = Outcome(SCENARIOS["retry"], Part.WORKER, {"asyncjobs/a": {"attempt": 1}}, recording, 2.0)
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def case(when: When) -> Case:
+    return Case(*PAIR, 1, CALL, when)
+
+
+def test_a_journal_that_is_opened_again_knows_what_was_run_and_what_it_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal.open(path)
+    journal.add_undisturbed(PAIR, outcome())
+    journal.add_case(case(When.BEFORE), outcome())
+    journal.add_case(case(When.AFTER), outcome(differences=[Difference("a", 1, 2)]))
+    journal.add_case(case(When.LOST), outcome(reached=False))
+    again = Journal.open(path)
+    assert again.undisturbed[PAIR].state == outcome().state
+    assert again.undisturbed[PAIR].recording == outcome().recording
+    assert [again.ended_well(case(when)) for when in (When.BEFORE, When.AFTER, When.LOST)] == [
+        True,
+        False,
+        True,
+    ]
+    again.add_case(case(When.AFTER), outcome())
+    assert Journal.open(path).ended_well(case(When.AFTER))
+
+
+def test_the_summary_has_a_line_for_each_scenario_and_shares_the_time_by_cases() -> None:
+    journal = Journal()
+    for when in (When.BEFORE, When.LOST):
+        journal.add_case(case(when), outcome(reached=when is When.BEFORE))
+    journal.add_undisturbed(PAIR, outcome())
+    crash = Case("crash", Part.OPERATOR, 1, CALL, When.AFTER)
+    journal.add_case(crash, outcome(broken=["a rule"]))
+    journal.add_spent(30.0, 12.0, {"retry": 2, "crash": 1})
+    assert summary(journal.table(), journal.spent)[2:] == [
+        "| `crash` | 0 | 0 | 1 | 1 | 0 | 10 s | 4 s |",
+        "| `retry` | 1 | 1 | 2 | 0 | 1 | 20 s | 8 s |",
+        "| all | 1 | 1 | 3 | 1 | 1 | 30 s | 12 s |",
+    ]
+
+
+def test_the_cpu_time_of_children_counts_while_they_live_and_when_they_have_ended() -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    before, own = cpu_seconds(), time.process_time()
+    with subprocess.Popen(
+        [sys.executable, "-c", burn], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout
+        assert child.stdin
+        child.stdout.readline()
+        living = cpu_seconds() - before
+        os.write(child.stdin.fileno(), b"\n")
+    ended = cpu_seconds() - before
+    assert 0.25 <= living <= ended <= 1.0 + time.process_time() - own

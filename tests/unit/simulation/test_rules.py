@@ -1,0 +1,28 @@
+"""The API server in memory has the installed rules: it refuses what each of them forbids."""
+
+import pytest
+
+from support.api import Client
+from support.forbidden import CASES, Case, Scene
+from support.forbidden.case import NUMBERS
+from support.identities import Space
+from support.memory import memory_admin, memory_server
+
+
+@pytest.fixture(scope="module")
+def admin() -> Client:
+    return memory_admin(memory_server())
+
+
+@pytest.fixture
+def scene(admin: Client) -> Scene:
+    space = Space(f"rules-{next(NUMBERS)}", admin).create()
+    worker, other = space.worker("worker-0"), space.worker("worker-1")
+    return Scene(space, worker, other, space.operator(), dry=True)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_write_that_breaks_a_rule_is_refused_by_it(scene: Scene, case: Case) -> None:
+    answer = case.attempt(scene)
+    assert f"({case.rule})" in answer.message
+    assert not answer.accepted

@@ -1,0 +1,98 @@
+"""Simulations as a whole: a small budget of seeds, the same run twice, planted bugs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asyncjob_simulation.life import Options, simulate
+from asyncjob_simulation.mutations import by_name, search
+from asyncjob_simulation.planting import MUTATIONS
+from asyncjob_simulation.shrink import shrink, tell
+
+SEEDS = range(9_000, 9_012)
+"""A fixed budget; `make simulate` has fresh ones."""
+
+SEARCH_SECONDS = 200.0
+SHRINK_SECONDS = 10.0
+
+_DIGESTS = """
+from asyncjob_simulation.life import simulate
+print([simulate(seed).digest for seed in (9_001, 9_004)])
+"""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_lost_and_nothing_doubled(seed: int) -> None:
+    outcome = simulate(seed)
+    assert not outcome.violations
+    assert outcome.counts["job"] > 0
+
+
+MACHINES: tuple[dict[str, str], ...] = (
+    {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C", "HOSTNAME": "one"},
+    {"PYTHONHASHSEED": "2", "TZ": "Pacific/Chatham", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "0"},
+    {"PYTHONHASHSEED": "3", "TZ": "XYZ+9:30", "PYTHONMALLOC": "malloc", "PYTHONOPTIMIZE": "1"},
+)
+"""Environments as they differ between machines."""
+
+
+def digests(environment: dict[str, str], directory: Path, cpus: set[int]) -> str:
+    """Return the digests of all that happens in two seeds, in a process of its own."""
+
+    def confine() -> None:
+        os.sched_setaffinity(0, cpus)
+
+    done = subprocess.run(
+        [sys.executable, "-c", _DIGESTS],
+        env={**os.environ, **environment, "HOME": str(directory)},
+        cwd=directory,
+        preexec_fn=confine,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_a_seed_is_the_same_run_to_the_byte_in_every_process(tmp_path: Path) -> None:
+    all_cpus = os.sched_getaffinity(0)
+    one_cpu = {min(all_cpus)}
+    runs = set[str]()
+    for number, environment in enumerate(MACHINES):
+        directory = tmp_path / f"machine-{number}"
+        directory.mkdir()
+        runs.add(digests(environment, directory, one_cpu if number else all_cpus))
+    assert len(runs) == 1
+
+
+def test_a_story_changes_nothing() -> None:
+    told = simulate(SEEDS[0], Options(tells=True))
+    assert told.digest == simulate(SEEDS[0]).digest
+    assert any("POST" in entry.words for entry in told.entries)
+
+
+QUICKLY_FOUND = ("no dependencies", "no start times", "limit off by one", "key without effect")
+
+
+@pytest.mark.parametrize("name", QUICKLY_FOUND)
+def test_a_planted_bug_is_found(name: str) -> None:
+    assert search(by_name(name), 1, SEARCH_SECONDS).seed is not None
+
+
+def test_a_failure_is_made_small_and_told() -> None:
+    with by_name("no dependencies").plant():
+        found = next(filter(lambda one: one.violations and one.faults, map(simulate, range(1, 50))))
+        small = shrink(found, SHRINK_SECONDS).outcome
+    assert small.violations[0].promise == found.violations[0].promise
+    assert len(small.faults) < len(found.faults)
+    story = tell(small)
+    assert any("INVARIANT" in line for line in story)
+    assert any("POST" in line for line in story)
+
+
+def test_no_two_planted_bugs_have_one_name() -> None:
+    names = [one.name for one in MUTATIONS]
+    assert len(names) == len(set(names)) >= 25
