@@ -202,6 +202,32 @@ def test_what_opens_between_a_look_and_the_wait_is_looked_at_again() -> None:
     assert bench.pick() == "p1"
 
 
+def fill_again(bench: Bench) -> None:
+    bench.backlog.clear()
+    bench.put("p1", crashes=1)
+
+
+def deal_again(bench: Bench) -> None:
+    bench.backlog.reassign([0] * PARTITIONS, bench.now)
+
+
+@pytest.mark.parametrize("change", [fill_again, deal_again])
+def test_one_that_crashed_before_is_not_forgotten_when_the_backlog_is_made_anew(
+    change: Callable[[Bench], None],
+) -> None:
+    bench = Bench()
+    bench.put("sound")
+    assert bench.pick() == "sound"
+    bench.put("p1", crashes=1)
+    assert bench.pick() is None
+    bench.now = 3.0
+    change(bench)
+    assert bench.pick() is None
+    assert bench.choice.ready_at() == EMPTYING_SECONDS
+    bench.now = EMPTYING_SECONDS
+    assert bench.pick() == "p1"
+
+
 def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
     bench = Bench(limits={"slow": 2})
     bench.put("a", "b", "c", type="slow")

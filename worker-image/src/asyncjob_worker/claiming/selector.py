@@ -152,7 +152,13 @@ class ClaimSelector:
 
     def _update_empty_by(self, now: float) -> None:
         """Decide whether the worker is to become empty for a deferred job, and until when."""
-        if self._crashed_job is not None or not self._other_jobs or not self._backlog.has_deferred:
+        if self._crashed_job is not None or not self._other_jobs:
+            self._empty_by = None
+        elif self._blocked_until(now) is not None:
+            # Nothing was looked at: a backlog that was filled again meanwhile, or dealt anew among
+            # the workers, seems to have nothing deferred, and no other event need come.
+            return
+        elif not self._backlog.has_deferred:
             self._empty_by = None
         elif self._empty_by is None:
             self._empty_by = max(now, self._crashed_allowed_at) + EMPTYING_SECONDS
