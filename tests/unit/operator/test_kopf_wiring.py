@@ -17,8 +17,9 @@ from aiohttp.test_utils import BaseTestServer, TestServer
 
 import asyncjob_operator
 from asyncjob.kube.paging import MAX_PAGE_BYTES
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES, VERSION, collection_path
 from asyncjob_operator import kopf_handlers
+from asyncjob_operator.kopf_handlers import PEERING_IDENTITY
 from asyncjob_operator.kube import kopf_session
 from asyncjob_operator.kube.kopf_session import (
     EndlessBackoffs,
@@ -270,6 +271,80 @@ async def test_a_watch_is_readable_shows_that_it_goes_on_and_can_be_broken_off(
     server.session.restart(QUEUES)
     with pytest.raises(aiohttp.ClientConnectionError):
         await anext(body)
+
+
+class ExpiringWatches:
+    """An API server whose watches all say at once that their version has expired.
+
+    The first such line cancels the task that reads it, just when kopf is about to watch anew.
+    """
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.watcher: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if "watch" in request.query:
+            return web.Response(body=LIST_ANEW + b"\n")
+        if request.path.endswith(f"/{QUEUES}"):
+            return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
+        version = {"version": VERSION}
+        group = {"name": GROUP, "versions": [version], "preferredVersion": version}
+        kind = "Namespace" if request.path.startswith("/api/") else "AsyncQueue"
+        resource: dict[str, Any] = {
+            "name": f"{kind.lower()}s",
+            "kind": kind,
+            "singularName": kind.lower(),
+        }
+        resource |= {"namespaced": kind == "AsyncQueue", "verbs": ["list", "watch", "patch"]}
+        return web.json_response({"versions": ["v1"], "groups": [group], "resources": [resource]})
+
+    def on_watch_progress(self, _watched: WatchedCollection) -> None:
+        """React to a page of a list, the head of a watch, and its first line, in this order."""
+        self.chunks += 1
+        if self.chunks == 3:
+            task = asyncio.current_task()
+            assert task is not None
+            asyncio.get_running_loop().call_soon(task.cancel)
+            self.watcher.set_result(task)
+
+    def on_relist(self, _watched: WatchedCollection) -> None: ...
+
+
+async def test_a_watch_that_is_to_end_just_when_kopf_begins_it_anew_does_end() -> None:
+    told, handlers, stop = ExpiringWatches(), kopf.OperatorRegistry(), asyncio.Event()
+
+    @kopf.on.startup(registry=handlers)
+    async def _configure(settings: kopf.OperatorSettings, **_: object) -> None:
+        watch_only(settings)
+
+    @kopf.on.login(registry=handlers)
+    async def _sign_in(**_: object) -> kopf.AiohttpSession:
+        return session.sign_in()
+
+    @kopf.on.event(GROUP, VERSION, QUEUES, registry=handlers)
+    async def _ignore(**_: object) -> None: ...
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", told.answer)
+    async with TestServer(app) as served:
+        session = KopfSession(cast("Any", Access(str(served.make_url("")))))
+        session.follow(told, (QUEUES,), ("default",))
+        operator = asyncio.create_task(
+            kopf.operator(
+                registry=handlers,
+                standalone=True,
+                namespaces=["default"],
+                identity=PEERING_IDENTITY,
+                stop_flag=stop,
+            )
+        )
+        watcher = await told.watcher
+        ended, _ = await asyncio.wait({watcher}, timeout=5.0)
+        stop.set()
+        await operator
+        await session.close()
+    assert ended == {watcher}
 
 
 async def test_what_fails_is_started_anew_with_pauses() -> None:

@@ -119,6 +119,7 @@ class KopfSession:
     async def _send(
         self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
+        _end_if_cancelled()
         watched = self._watched.get(request.url.path)
         if watched is None:
             return await self._send_until_accepted(request, handler, None)
@@ -230,6 +231,17 @@ class KopfSession:
             await self._access.reload()
         except AsyncJobError as error:
             log.warning("credentials not readable", error=str(error))
+
+
+def _end_if_cancelled() -> None:
+    """Raise CancelledError in a task that was to end and has not.
+
+    kopf swallows the cancellation of a watch that it begins anew in the same moment, as after an
+    error of the API server. It would go on, and the process, which waits for it, would never end.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _is_repeated(status: int, watched: WatchedCollection | None) -> bool:
