@@ -9,6 +9,7 @@ from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from support.snapshots import at, raw
+from support.vitals import quarantine
 
 
 class Audience:
@@ -18,7 +19,7 @@ class Audience:
         self.now = 0.0
         self.wanted: dict[str, str] = {}
         self._version = 100
-        self.observer = JobEvaluator(DecisionOptions(), self.moment, self)
+        self.observer = JobEvaluator(DecisionOptions(), self.moment, self, quarantine=quarantine())
 
     def moment(self) -> Now:
         return at(self.now)

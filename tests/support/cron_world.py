@@ -199,7 +199,9 @@ class Replica:
         self.task: asyncio.Task[None] | None = None
         metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
-        self.schedules = CronJobEvaluator(name, ScheduledJobCache(), self.moment, self._want)
+        self.schedules = CronJobEvaluator(
+            name, ScheduledJobCache(), self.moment, self._want, quarantine=quarantine()
+        )
         self.actor = CronJobReconciler(
             session,
             self.schedules,

@@ -17,6 +17,7 @@ from asyncjob_worker.isolation.pool import ProcessPool
 from asyncjob_worker.isolation.protocol import ProcessConfig
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
+from support.callbacks import ignore
 from support.isolated_app import app
 from support.worker_parts import held
 
@@ -84,7 +85,9 @@ class Shop:
     async def run(self, of: HeldJob) -> PhaseChange | None:
         """Run a job to its outcome."""
         handler = self.app.handlers[of.job.type]
-        return await Attempt(of, handler, self.app, self.settings, self.tools).run()
+        return await Attempt(
+            of, handler, self.app, self.settings, self.tools, on_start=ignore
+        ).run()
 
     async def result(self, type_: str, payload: Any = None) -> Any:
         """Run a job that succeeds; return its result."""

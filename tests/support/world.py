@@ -15,6 +15,7 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.callbacks import ignore
 from support.fake_session import FakeSession, Object
 from support.snapshots import at, raw, running, stamp
 from support.vitals import quarantine
@@ -37,7 +38,9 @@ class World:
         """Let a new operator begin, that has seen nothing yet."""
         self._wanted.clear()
         session = cast("KubeSession", self.session)
-        self.observer = observer = JobEvaluator(self._options, self.moment, self)
+        self.observer = observer = JobEvaluator(
+            self._options, self.moment, self, quarantine=quarantine()
+        )
         correction = CacheUpdates(
             on_pod=observer.worker_pods.on_pod_update,
             on_pod_deleted=observer.worker_pods.on_pod_delete,
@@ -56,6 +59,7 @@ class World:
             metrics=self.metrics,
             recovery_summary=RecoverySummary(),
             leads=lambda: True,
+            on_recovered=ignore,
         )
         for obj in self.session.objects.values():
             observer.on_update(obj, just_changed=False)

@@ -21,6 +21,7 @@ from asyncjob_bench.harness.handlers import NOTHING, app
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.telemetry.quarantine import Quarantine
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import QueueState
@@ -59,7 +60,8 @@ class _NoActions:
 
 def new_observer() -> JobEvaluator:
     """Return the part of an operator that takes in jobs."""
-    return JobEvaluator(DecisionOptions(), lambda: Now(0.0, WALL), _NoActions())
+    quarantine = Quarantine(lambda: 0.0, lambda _kind: None)
+    return JobEvaluator(DecisionOptions(), lambda: Now(0.0, WALL), _NoActions(), quarantine)
 
 
 def operator_instructions_per_job(known: int) -> float:
@@ -121,7 +123,7 @@ class WorkerPath:
         answers = {path: job_states.claimed(number) for number, path in paths.items()}
         session = cast("KubeSession", _Session(answers))
         settings = Settings(concurrency=1)
-        queue = QueueState(lambda: None)
+        queue = QueueState(lambda: None, on_unlimited=lambda: None)
         enforced = cast("EnforcementCheck", _Enforced())
         late = HeartbeatLag(TICK_SECONDS, monotonic)
         self._claimer = Claimer(session, app, queue, job_states.HOLDER, enforced, lag=late)
@@ -144,7 +146,9 @@ class WorkerPath:
         assert candidate is not None
         held = await self._claimer.claim(candidate)
         assert held is not None
-        attempt = Attempt(held, app.handlers[NOTHING], app, self._settings, self._tools)
+        attempt = Attempt(
+            held, app.handlers[NOTHING], app, self._settings, self._tools, on_start=lambda _: None
+        )
         outcome = await attempt.run()
         assert outcome is not None
         assert await self._reporter.write(held, outcome) is outcome

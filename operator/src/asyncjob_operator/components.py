@@ -69,8 +69,8 @@ class Components:
             settings.options,
             now,
             ReconcileEnqueuer(job_queue, admission_queue, self.events, leads),
-            job_metrics,
             quarantine,
+            job_metrics,
         )
         job_reconciler = JobReconciler(
             session,
@@ -99,7 +99,12 @@ class Components:
             metrics=metrics,
         )
         self.admission_reconcilers = ReconcilePool(
-            admission_queue, reservations, leadership, quarantine
+            admission_queue,
+            reservations,
+            leadership,
+            quarantine,
+            # Its queue itself keeps the keys that are added while they are processed.
+            on_done=lambda _queue: None,
         )
         queue_stats, workers = job_evaluator.queue_stats, job_evaluator.worker_registry
         self.queue_status = QueueStatusWriter(

@@ -66,7 +66,7 @@ async def supervise(
     health: LoopHealth,
     run: Callable[[LoopHealth], Awaitable[None]],
     backoff: ExponentialBackoff,
-    on_failure: Callable[[], None] = lambda: None,
+    on_failure: Callable[[], None],
 ) -> None:
     """Run, and run again, until cancelled.
 

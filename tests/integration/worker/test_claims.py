@@ -20,6 +20,7 @@ from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
+from support.callbacks import ignore
 from support.inside import MANAGER, LossySession, all_done, team
 from support.workers import Field, Identity
 
@@ -83,7 +84,7 @@ class Rival:
         self.won: dict[str, HeldJob] = {}
         self.session = KubeSession(access, field_manager=MANAGER, observer=self.observe)
         enforcement = EnforcementCheck(self.session, required=False)
-        queue = QueueState(lambda: None)
+        queue = QueueState(lambda: None, on_unlimited=ignore)
         # Nobody runs these jobs; their recovery must not fall into the tests that come next.
         queue.replace([{"spec": {"defaults": {"leaseDurationSeconds": 600}}}])
         late = HeartbeatLag(0.25, time.monotonic)

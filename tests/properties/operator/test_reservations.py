@@ -15,6 +15,7 @@ from asyncjob_operator.core.decision import Admit
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from support.snapshots import at, raw
+from support.vitals import quarantine
 
 QUEUE = ("ns", "default")
 NAMES = ("a", "b", "c", "d")
@@ -90,7 +91,7 @@ class Operator:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.observer = JobEvaluator(DecisionOptions(), self.moment, self)
+        self.observer = JobEvaluator(DecisionOptions(), self.moment, self, quarantine=quarantine())
         self.admissions = AdmissionRounds(self.observer)
         self.pending: list[Callable[[], None]] = []
         self.sync_queue()

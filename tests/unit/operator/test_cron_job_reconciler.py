@@ -57,7 +57,9 @@ class Stage:
         self.leads, self.later = True, 0.0
         session = cast("KubeSession", self.session)
         self.notices = EventRecorder(session, "me", self.now, self.metrics, quarantine())
-        self.schedules = CronJobEvaluator("me", self.children, self.now, self.wanted.append)
+        self.schedules = CronJobEvaluator(
+            "me", self.children, self.now, self.wanted.append, quarantine=quarantine()
+        )
         self.actor = CronJobReconciler(
             session,
             self.schedules,

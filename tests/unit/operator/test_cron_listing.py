@@ -18,6 +18,7 @@ from asyncjob_operator.controllers.cron_job_evaluator import (
 from asyncjob_operator.kube.clock import current_time
 from support.fake_session import FakeSession
 from support.schedules import raw_cron
+from support.vitals import quarantine
 
 PATH = collection_path("ns", CRON_JOBS)
 
@@ -26,7 +27,9 @@ def scene(*names: str) -> tuple[FakeSession, KubeSession, CronJobEvaluator]:
     server = FakeSession()
     for name in names:
         server.put(f"{PATH}/{name}", raw_cron(name))
-    schedules = CronJobEvaluator("me", ScheduledJobCache(), current_time, lambda _uid: None)
+    schedules = CronJobEvaluator(
+        "me", ScheduledJobCache(), current_time, lambda _uid: None, quarantine=quarantine()
+    )
     return server, cast("KubeSession", server), schedules
 
 

@@ -7,6 +7,7 @@ from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from support.audience import Audience
 from support.schedules import raw_cron, settled
 from support.snapshots import POD, POD_UID, roll_lease, running, stamp
+from support.vitals import quarantine
 
 CRON = "uid-nightly"
 
@@ -35,7 +36,9 @@ def test_a_job_cancelled_with_cascade_takes_no_child_in_another_namespace_with_i
 def test_runs_in_another_namespace_are_none_of_a_schedule_and_are_not_removed() -> None:
     audience = Audience()
     children, wanted = audience.observer.scheduled_jobs, list[str]()
-    schedules = CronJobEvaluator("me", children, audience.moment, wanted.append)
+    schedules = CronJobEvaluator(
+        "me", children, audience.moment, wanted.append, quarantine=quarantine()
+    )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), successfulJobsHistoryLimit=0))
     wanted.clear()
     end: dict[str, Any] = {"phase": "Succeeded", "completionTime": stamp(0)}
@@ -69,7 +72,9 @@ def test_names_of_a_schedule_that_is_known_outlive_its_jobs_and_go_with_it() -> 
     audience = Audience()
     children = audience.observer.scheduled_jobs
     audience.observer.on_delete(audience.see("early", cron=CRON))
-    schedules = CronJobEvaluator("me", children, audience.moment, lambda _: None)
+    schedules = CronJobEvaluator(
+        "me", children, audience.moment, lambda _: None, quarantine=quarantine()
+    )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00")))
     for number in range(MAX_ORPHANS + 1):
         audience.observer.on_delete(audience.see(f"j{number}", cron=f"made-up-{number}"))

@@ -16,6 +16,7 @@ from asyncjob_operator.settings import Settings
 from asyncjob_operator.supervision import supervise
 from asyncjob_operator.telemetry.loop_health import HealthMonitor, LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.callbacks import ignore
 
 LIMIT = 900.0
 
@@ -110,7 +111,9 @@ async def test_a_loop_that_ends_by_itself_again_and_again_is_stuck_and_an_outage
         raise error
 
     health = vitals.loop("loop")
-    supervised = asyncio.create_task(supervise(health, fail, cast("Any", NoPause())))
+    supervised = asyncio.create_task(
+        supervise(health, fail, cast("Any", NoPause()), on_failure=ignore)
+    )
     await long_enough.wait()
     supervised.cancel()
     assert bool(vitals.stalled()) is is_stuck

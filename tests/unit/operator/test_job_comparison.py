@@ -12,6 +12,7 @@ from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time
 from support.fake_session import FakeSession, Object
 from support.snapshots import raw
+from support.vitals import quarantine
 
 
 class Nobody:
@@ -45,7 +46,7 @@ async def scene(*names: str) -> tuple[Server, KubeSession, JobEvaluator]:
         server.put(job_path("ns", name), cast("Any", raw(name)))
     session, observer = (
         cast("KubeSession", server),
-        JobEvaluator(DecisionOptions(), current_time, Nobody()),
+        JobEvaluator(DecisionOptions(), current_time, Nobody(), quarantine=quarantine()),
     )
     assert (await load_jobs(session, "ns", observer, lambda: None)).count == len(names)
     return server, session, observer

@@ -13,6 +13,7 @@ from asyncjob_operator.core.decision import ChangePhase
 from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import DecisionOptions
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
+from support.vitals import quarantine
 
 
 @dataclass
@@ -41,7 +42,9 @@ class Scene:
 
     def __init__(self) -> None:
         self.now, self.version, self.ear = 0.0, 100, Ear()
-        self.observer = JobEvaluator(DecisionOptions(), self.moment, self.ear)
+        self.observer = JobEvaluator(
+            DecisionOptions(), self.moment, self.ear, quarantine=quarantine()
+        )
 
     def moment(self) -> Now:
         return at(self.now)

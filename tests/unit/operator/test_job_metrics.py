@@ -19,6 +19,7 @@ from asyncjob_operator.telemetry.job_metrics import (
 )
 from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, OperatorMetrics
 from support.snapshots import at, job, raw, running
+from support.vitals import quarantine
 
 QUEUE = {"namespace": "ns", "queue": "default"}
 TYPED = {**QUEUE, "type": "test"}
@@ -33,7 +34,7 @@ class Scene:
         self.metrics = JobMetrics(self.registry, lambda: self.leads, lambda: self.now)
         listener: Any = Anybody()
         self.observer = JobEvaluator(
-            DecisionOptions(), lambda: at(self.now), listener, self.metrics
+            DecisionOptions(), lambda: at(self.now), listener, quarantine(), self.metrics
         )
         self.metrics.expose(self.look)
 

@@ -50,7 +50,9 @@ class Stage:
         self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
         self.notices = EventRecorder(session, "me", current_time, self.metrics, quarantine())
-        self.observer = JobEvaluator(DecisionOptions(unknown_type_delay=0), current_time, self)
+        self.observer = JobEvaluator(
+            DecisionOptions(unknown_type_delay=0), current_time, self, quarantine=quarantine()
+        )
         workers, observer = self.observer.worker_pods, self.observer
         correction = CacheUpdates(
             on_pod=workers.on_pod_update,

@@ -15,6 +15,7 @@ from support.audience import Audience
 from support.calls import calls_of
 from support.schedules import raw_cron, settled
 from support.snapshots import roll_lease, running, stamp
+from support.vitals import quarantine
 
 FEW, MANY = 100, 1000
 CRON = "uid-nightly"
@@ -102,7 +103,11 @@ def a_dependency_ends(count: int) -> Callable[[], object]:
 def a_run_of_a_schedule_ends(count: int) -> Callable[[], object]:
     audience = Audience()
     schedules = CronJobEvaluator(
-        "me", audience.observer.scheduled_jobs, audience.moment, lambda _: None
+        "me",
+        audience.observer.scheduled_jobs,
+        audience.moment,
+        lambda _: None,
+        quarantine=quarantine(),
     )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), suspend=True))
     for number in range(count + 200):

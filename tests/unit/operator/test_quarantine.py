@@ -33,6 +33,7 @@ from asyncjob_operator.telemetry.quarantine import (
     Quarantine,
 )
 from support.builders import cron_job
+from support.callbacks import ignore
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
 from unit.operator.test_job_evaluator import Ear
@@ -60,7 +61,7 @@ class World:
         self.quarantine = Quarantine(lambda: self.now, lambda _kind: None)
         job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
         self.observer = JobEvaluator(
-            DecisionOptions(), self.moment, self.ear, job_metrics, self.quarantine
+            DecisionOptions(), self.moment, self.ear, self.quarantine, job_metrics
         )
         observer = self.observer
         self.due: set[str] = set()
@@ -114,7 +115,7 @@ class World:
         for uid in self.schedules.delaying_queue.pop_due(self.now, 1000):
             self.schedules.evaluate(uid)
         await self.observer.queue_stats.changed_statuses()
-        await self.sweep.run_once()
+        await self.sweep.run_once(on_progress=ignore)
         admissions = AdmissionRounds(self.observer)
         with self.quarantine.guard(ObjectRef(ObjectKind.QUEUE, "ns", "default"), Activity.ACT):
             admissions.unverified(("ns", "default"))

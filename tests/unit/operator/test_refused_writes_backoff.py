@@ -29,6 +29,7 @@ from asyncjob_operator.core.queue_stats import MAX_INT32, QueueStats, stats_fiel
 from asyncjob_operator.core.workers import MAX_SLOTS, QueueWorkers, worker_record
 from asyncjob_operator.telemetry.quarantine import Quarantine
 from support.audience import Audience
+from support.callbacks import ignore
 from support.fake_session import FakeSession
 from support.snapshots import at, roll_lease, stamp
 from support.world import World
@@ -55,7 +56,7 @@ class Writer:
 
     async def write(self) -> int:
         self.session.fail("PATCH", PATHS[0], InvalidError("slots: must be >= 0", status=422))
-        return await self.reports.write()
+        return await self.reports.write(on_progress=ignore)
 
 
 async def test_numbers_that_are_refused_are_tried_less_and_less_often_and_said_once() -> None:

@@ -20,6 +20,7 @@ from asyncjob_operator.core.events import KubernetesEvent
 from asyncjob_operator.core.options import DAY, OPEN_QUEUE, RetentionOptions
 from asyncjob_operator.core.retention import FinishedJob
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.callbacks import ignore
 from support.fake_session import FakeSession
 from support.snapshots import EPOCH, at, job, raw, stamp
 from support.vitals import quarantine
@@ -79,7 +80,7 @@ async def test_what_somebody_waits_for_stays_however_old_and_however_many_there_
     for name, age in (("needed", 9), ("old", 8), ("new", 1)):
         scene.finished(name, age * DAY)
     scene.needed.add("needed")
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     assert scene.names() == {"needed", "new"}
 
 
@@ -87,7 +88,7 @@ async def test_a_removed_job_that_a_finalizer_keeps_is_still_counted() -> None:
     scene = Scene()
     scene.finished("kept", 31 * DAY, finalizers=["example.com/archive"])
     scene.finished("gone", 31 * DAY)
-    assert await scene.sweep.run_once() == 2
+    assert await scene.sweep.run_once(on_progress=ignore) == 2
     assert scene.names() == {"kept"}
 
 
@@ -96,7 +97,7 @@ async def test_nobody_keeps_a_finished_job_for_ever_by_waiting_for_it() -> None:
     for name, age in (("needed-29", 29), ("needed-31", 31)):
         scene.finished(name, age * DAY)
         scene.needed.add(name)
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     assert scene.names() == {"needed-29"}
 
 
@@ -106,7 +107,7 @@ async def test_nobody_keeps_a_finished_job_for_ever_by_a_request_that_cannot_be_
     scene = Scene()
     for name, age in (("requested-29", 29), ("requested-31", 31)):
         scene.finished(name, age * DAY, requested=True)
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     assert scene.names() == {"requested-29"}
 
 
@@ -114,7 +115,7 @@ async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.finished("new", 1 * DAY)
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     [(method, path, body)] = scene.session.writes
     assert (method, path) == ("DELETE", job_path("ns", "old"))
     assert body["preconditions"]["uid"] == "uid-old"
@@ -125,7 +126,7 @@ async def test_a_job_that_changed_since_is_left_for_the_next_pass() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.session.put(job_path("ns", "old"), scene.session.objects[job_path("ns", "old")])
-    assert await scene.sweep.run_once() == 0
+    assert await scene.sweep.run_once(on_progress=ignore) == 0
     assert scene.names() == {"old"}
 
 
@@ -133,7 +134,7 @@ async def test_a_job_already_gone_is_forgotten() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.session.objects.clear()
-    assert await scene.sweep.run_once() == 0
+    assert await scene.sweep.run_once(on_progress=ignore) == 0
     assert scene.names() == set()
 
 
@@ -142,7 +143,7 @@ async def test_a_refusal_stops_neither_the_pass_nor_the_next() -> None:
     for name in ("a", "b"):
         scene.finished(name, 8 * DAY)
     scene.session.fail("DELETE", job_path("ns", "a"), ForbiddenError(status=403))
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     assert scene.names() == {"a"}
 
 
@@ -150,7 +151,7 @@ async def test_nothing_is_removed_without_the_lead() -> None:
     scene = Scene()
     scene.finished("old", 8 * DAY)
     scene.leads = False
-    assert await scene.sweep.run_once() == 0
+    assert await scene.sweep.run_once(on_progress=ignore) == 0
     assert scene.session.writes == []
 
 
@@ -158,11 +159,11 @@ async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None
     scene = Scene(namespace_limit=2)
     for age in (3, 2, 1):
         scene.finished(f"age-{age}", age)
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     assert scene.names() == {"age-2", "age-1"}
     [told] = scene.told
     assert (told.reason, told.kind, told.name) == ("StoreNearLimit", "Namespace", "ns")
-    await scene.sweep.run_once()
+    await scene.sweep.run_once(on_progress=ignore)
     assert len(scene.told) == 1
 
 
@@ -193,7 +194,7 @@ async def test_what_somebody_waits_for_is_not_counted(limits: dict[str, float]) 
     scene.needed.update(scene.names())
     for number in range(3):
         scene.finished(f"free-{number}", 10 + number)
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
     assert {name for name in scene.names() if "free" in name} == {"free-0", "free-1"}
 
 
@@ -203,7 +204,7 @@ async def test_namespaces_take_turns() -> None:
         scene.finished(f"busy-{number}", 90 * DAY, "busy")
     for number in range(2):
         scene.finished(f"quiet-{number}", 8 * DAY, "quiet")
-    assert await scene.sweep.run_once() == 22
+    assert await scene.sweep.run_once(on_progress=ignore) == 22
     paths = [path for _, path, _ in scene.session.writes]
     assert max(paths.index(job_path("quiet", f"quiet-{number}")) for number in range(2)) < 4
 
@@ -213,7 +214,7 @@ async def test_a_pass_is_as_quick_as_what_finishes_demands() -> None:
     for number in range(50):
         scene.finished(f"job-{number}", 8 * DAY)
     async with asyncio.timeout(20):
-        assert await scene.sweep.run_once() == 50
+        assert await scene.sweep.run_once(on_progress=ignore) == 50
 
 
 async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None:
@@ -225,7 +226,7 @@ async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None
         for second in range(200):
             scene.seconds = float(second)
             before = len(scene.session.writes)
-            await scene.sweep.run_once()
+            await scene.sweep.run_once(on_progress=ignore)
             if len(scene.session.writes) > before:
                 tried.append(second)
     assert 4 <= len(tried) <= 12
@@ -233,7 +234,7 @@ async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None
     assert [line["event"] for line in logs] == ["finished job not removed"]
     scene.session.failures.clear()
     scene.seconds += 600
-    assert await scene.sweep.run_once() == 1
+    assert await scene.sweep.run_once(on_progress=ignore) == 1
 
 
 class LongestTurn:
@@ -270,7 +271,7 @@ async def test_no_loop_is_held_by_fifty_thousand_jobs_of_one_namespace(
     ]
     monkeypatch.setattr(scene.store, "finished", lambda: ended)
     async with LongestTurn() as turn:
-        await scene.sweep.run_once()
+        await scene.sweep.run_once(on_progress=ignore)
     assert 0 < turn.seconds < 0.1
 
 

@@ -15,6 +15,7 @@ from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
+from support.callbacks import ignore
 from support.worker_parts import held, job
 
 
@@ -37,7 +38,9 @@ def tools() -> Iterator[AttemptServices]:
 async def run(
     app: WorkerApp, of: HeldJob, tools: AttemptServices, **settings: Any
 ) -> PhaseChange | None:
-    return await Attempt(of, app.handlers["echo"], app, Settings(**settings), tools).run()
+    return await Attempt(
+        of, app.handlers["echo"], app, Settings(**settings), tools, on_start=ignore
+    ).run()
 
 
 async def test_a_handler_sees_the_time_that_its_run_is_for(tools: AttemptServices) -> None:

@@ -13,6 +13,7 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import WatchEvent
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
+from support.callbacks import ignore
 from support.worker_parts import FakeSession
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
@@ -85,6 +86,7 @@ class Bench:
             types={"echo"},
             clock=lambda: 0.0,
             on_candidate=self.call,
+            on_watch=ignore,
         )
 
     def call(self) -> None:

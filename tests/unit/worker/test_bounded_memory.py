@@ -10,6 +10,7 @@ from asyncjob.kube import WatchEvent
 from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher, RowReader
 from asyncjob_worker.settings import Settings
+from support.callbacks import ignore
 from support.worker_parts import FakeSession, candidate
 
 ROWS = 200_000
@@ -50,6 +51,7 @@ def fed(backlog: Backlog, events: Iterable[WatchEvent]) -> None:
         types={"echo"},
         clock=lambda: 0.0,
         on_candidate=lambda: None,
+        on_watch=ignore,
     )
     reader = RowReader()
     for event in events:

@@ -21,6 +21,7 @@ from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
+from support.callbacks import ignore
 from support.child_jobs import an_order, stored
 from support.worker_parts import Call, FakeSession, Pauses, held
 
@@ -41,7 +42,7 @@ async def run(
         tools.results,
         children=lambda one: AttemptChildJobs(session.session, one, pause=Pauses()),
     )
-    return await Attempt(of, app.handlers["echo"], app, Settings(), own).run()
+    return await Attempt(of, app.handlers["echo"], app, Settings(), own, on_start=ignore).run()
 
 
 async def test_a_success_counts_once_all_that_was_submitted_is_stored(
@@ -153,6 +154,6 @@ async def test_a_thread_that_waits_for_a_child_hears_of_the_stop_at_once(
         tools.results,
         children=lambda one: AttemptChildJobs(session.session, one),
     )
-    move = await Attempt(of, app.handlers["echo"], app, Settings(), own).run()
+    move = await Attempt(of, app.handlers["echo"], app, Settings(), own, on_start=ignore).run()
     assert move
     assert (move.target, heard) == (Phase.CANCELLED, ["over"])

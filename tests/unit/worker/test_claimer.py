@@ -27,6 +27,7 @@ from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from support.builders import job as raw_job
+from support.callbacks import ignore
 from support.identities import Space
 from support.memory import memory_admin, memory_server
 from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
@@ -37,7 +38,7 @@ SHORT = candidate(policy=PolicyLayer(lease_duration_seconds=5))
 
 
 def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
-    queue = QueueState(lambda: None)
+    queue = QueueState(lambda: None, on_unlimited=ignore)
     enforcement = EnforcementCheck(session.session, required=False)
     late = HeartbeatLag(0.25, lambda: 0.0)
     return Claimer(
@@ -130,7 +131,7 @@ async def test_a_claim_that_was_throttled_counts_from_when_it_was_sent_last(
     async with KubeSession(access, field_manager="tests") as session:
         enforcement = EnforcementCheck(session, required=False)
         late = HeartbeatLag(0.25, lambda: 0.0)
-        queue = QueueState(lambda: None)
+        queue = QueueState(lambda: None, on_unlimited=ignore)
         tried = Claimer(session, an_app(), queue, holder, enforcement, lag=late)
         version = made["metadata"]["resourceVersion"]
         held = await tried.claim(replace(SHORT, name="throttled", resource_version=version))
@@ -241,7 +242,7 @@ async def test_missing_permission_is_an_error_of_all_claims() -> None:
 
 async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() -> None:
     session = FakeSession(merge_patch=[ours])
-    queue = QueueState(lambda: None)
+    queue = QueueState(lambda: None, on_unlimited=ignore)
     queue.replace(
         [{"spec": {"defaults": {"leaseDurationSeconds": 30, "executionTimeoutSeconds": 9}}}]
     )
@@ -253,7 +254,7 @@ async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() ->
 
 
 async def test_the_grace_of_a_cancel_is_the_jobs_own_before_the_queues() -> None:
-    queue = QueueState(lambda: None)
+    queue = QueueState(lambda: None, on_unlimited=ignore)
     queue.replace([{"spec": {"defaults": {"cancelGraceSeconds": 60}}}])
     session = FakeSession(merge_patch=[ours])
     enforcement = EnforcementCheck(session.session, required=False)

@@ -18,6 +18,7 @@ from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.settings import Settings
+from support.callbacks import ignore, no_children
 from support.worker_parts import held
 
 STAY = threading.Event()
@@ -44,6 +45,8 @@ def runner(record: HandlerRecorder | None) -> JobRunner:
         outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=write)),
         on_exhausted=STAY.set,
         record=record,
+        children=no_children,
+        on_abandoned=ignore,
     )
 
 

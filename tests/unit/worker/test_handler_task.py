@@ -16,6 +16,7 @@ from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
 from asyncjob_worker.leases.held_job import HeldJob
+from support.callbacks import ignore
 from support.worker_parts import held
 
 PATIENCE = 30.0
@@ -45,7 +46,7 @@ class Run:
     async def __call__(
         self, function: Callable[..., Any], *, wait: float = PATIENCE, payload: Any = None
     ) -> object:
-        execution = HandlerTask(self.held, self.context, self._starts)
+        execution = HandlerTask(self.held, self.context, self._starts, on_start=ignore)
         return await execution.run(handler(function), payload, wait)
 
 

@@ -18,13 +18,14 @@ from asyncjob_worker.leases.stall_detector import (
     current_line,
 )
 from asyncjob_worker.metrics import Metrics
+from support.callbacks import ignore
 from support.worker_parts import held
 
 LEASE = 60.0
 
 
 def heartbeat(report_interval: float = 1.0) -> HeartbeatThread:
-    return HeartbeatThread(None, "ns", report_interval, LivenessCounter())
+    return HeartbeatThread(None, "ns", report_interval, LivenessCounter(), blocking_job=ignore)
 
 
 def due(kept: HeldJob) -> bool:
@@ -166,7 +167,12 @@ def test_a_watchman_counts_his_looks_without_a_beat() -> None:
 def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_ends() -> None:
     liveness = LivenessCounter()
     stalls = EventLoopStallDetector(
-        liveness, Metrics(), allowed_misses=2, tick=0.5, loop_thread=threading.get_ident
+        liveness,
+        Metrics(),
+        allowed_misses=2,
+        tick=0.5,
+        loop_thread=threading.get_ident,
+        blocking_job=ignore,
     )
     with capture_logs() as logs:
         for _ in range(6):

@@ -14,6 +14,7 @@ from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.heartbeat_lag import WINDOW_SECONDS, HeartbeatLag
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from asyncjob_worker.leases.stall_detector import LivenessCounter
+from support.callbacks import ignore
 from support.worker_parts import ME, FakeSession, an_app, candidate, held, job
 
 TICK = 0.25
@@ -75,7 +76,7 @@ def lease_of(seconds: int, **changes: Any) -> Any:
 
 @pytest.fixture
 def heartbeat(thread: Thread) -> HeartbeatThread:
-    made = HeartbeatThread(None, "ns", 1.0, LivenessCounter())
+    made = HeartbeatThread(None, "ns", 1.0, LivenessCounter(), blocking_job=ignore)
     made.lag = thread.lag
     return made
 
@@ -98,7 +99,7 @@ async def test_a_lease_that_cannot_be_kept_is_not_claimed_and_longer_ones_are(
 ) -> None:
     session = FakeSession(merge_patch=[lambda call: job(**call.body["status"])])
     enforcement = EnforcementCheck(session.session, required=False)
-    queue = QueueState(lambda: None)
+    queue = QueueState(lambda: None, on_unlimited=ignore)
     claimer = Claimer(session.session, an_app(), queue, ME, enforcement, lag=thread.lag)
     thread.run(TICK + 2.0)
     with pytest.raises(HeartbeatLagError, match=r"2\.0 s late: no lease below 7 s can be kept"):

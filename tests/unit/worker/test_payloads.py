@@ -20,6 +20,7 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.offload import Address, Store, offload
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.settings import OffloadSettings, Settings
+from support.callbacks import ignore
 from support.worker_parts import Answer, FakeSession, held
 
 SECRET = {"secretKeyRef": {"name": "mail", "key": "order"}}
@@ -51,7 +52,7 @@ async def run(
     if stop:
         job.stop(stop)
     try:
-        move = await Attempt(job, app.handlers["echo"], app, settings, tools).run()
+        move = await Attempt(job, app.handlers["echo"], app, settings, tools, on_start=ignore).run()
     finally:
         tools.executor.close()
     assert move
@@ -82,7 +83,7 @@ async def attempt(function: Any, *, cut: bool = False, **of: Any) -> PhaseChange
     tools = AttemptServices.from_settings(settings)
     try:
         job = replace(held(**of), too_deep=cut)
-        move = await Attempt(job, app.handlers["echo"], app, settings, tools).run()
+        move = await Attempt(job, app.handlers["echo"], app, settings, tools, on_start=ignore).run()
     finally:
         tools.executor.close()
     assert move
@@ -262,7 +263,9 @@ async def test_the_content_of_a_secret_is_checked_before_a_process_of_its_own_se
     tools = AttemptServices.from_settings(
         settings, FakeSession(get=[secret('{"number": "hunter2"}')]).session.get
     )
-    move = await Attempt(held(spec={"payloadFrom": SECRET}), handler, app, settings, tools).run()
+    move = await Attempt(
+        held(spec={"payloadFrom": SECRET}), handler, app, settings, tools, on_start=ignore
+    ).run()
     assert move
     assert move.reason is Reason.INVALID_PAYLOAD
     assert "hunter2" not in str(move.fields)

@@ -11,6 +11,7 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.claiming.selector import ClaimSelector
+from support.callbacks import ignore
 from support.worker_parts import candidate
 
 SLOTS = 16
@@ -32,7 +33,7 @@ class World:
     def live(self) -> None:
         """Run one process until it is killed or nothing is left."""
         backlog = Backlog(takeover_delay=1.0, limit=1000)
-        queue = QueueState(lambda: None)
+        queue = QueueState(lambda: None, on_unlimited=ignore)
         queue.replace([])
         choice = ClaimSelector(
             backlog=backlog,

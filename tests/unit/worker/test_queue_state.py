@@ -9,6 +9,7 @@ from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.execution.runner import CancelWatcher
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.registration import WorkerLease
+from support.callbacks import ignore
 from support.worker_parts import ME, held
 
 INTERVAL = 15.0
@@ -117,7 +118,7 @@ def test_without_permission_to_see_others_a_worker_goes_on_alone_in_the_end() ->
 
 
 def test_a_queue_without_an_object_is_open() -> None:
-    queue = QueueState(lambda: None)
+    queue = QueueState(lambda: None, on_unlimited=ignore)
     before = queue.synced
     queue.replace([])
     assert (before, queue.synced) == (False, True)
@@ -130,7 +131,7 @@ def state(queue: QueueState) -> tuple[bool, bool, int | None]:
 
 
 def test_a_queue_is_followed() -> None:
-    queue = QueueState(lambda: None)
+    queue = QueueState(lambda: None, on_unlimited=ignore)
     queue.replace([{"spec": {"paused": True}}])
     assert state(queue) == (True, False, None)
     spec = {"maxConcurrency": 3, "defaults": {"leaseDurationSeconds": 9}}

@@ -19,6 +19,7 @@ from asyncjob_worker.execution.handler_task import MiddlewareStarter
 from asyncjob_worker.isolation.executor import HandlerExecutor, RunningHandler
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
+from support.callbacks import ignore
 from support.worker_parts import held
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -47,7 +48,9 @@ class Bench:
             self.tools.executor, self.tools.payloads, self.tools.results, resources=TEXT
         )
         of = of or held()
-        attempt = Attempt(of, self.app.handlers["echo"], self.app, Settings(**settings), tools)
+        attempt = Attempt(
+            of, self.app.handlers["echo"], self.app, Settings(**settings), tools, on_start=ignore
+        )
         move = await attempt.run()
         self.abandoned = attempt.abandoned is not None
         return move

@@ -20,6 +20,7 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from support.callbacks import no_children
 from support.worker_parts import held
 
 LEASE = 60.0
@@ -47,6 +48,7 @@ class Bench:
             on_exhausted=self.exhaust,
             on_abandoned=self.freed.append,
             metrics=self.metrics,
+            children=no_children,
         )
 
     def app(self) -> WorkerApp:

@@ -8,6 +8,7 @@ import pytest
 
 from asyncjob_worker.execution.runner import RunningHandlers
 from asyncjob_worker.leases.held_job import HeldJob
+from support.callbacks import ignore
 from support.worker_parts import held
 
 
@@ -19,7 +20,7 @@ def thread() -> Iterator[concurrent.futures.Executor]:
 
 
 def at_work() -> RunningHandlers:
-    return RunningHandlers(lambda: 0.0)
+    return RunningHandlers(lambda: 0.0, on_end=ignore)
 
 
 async def test_the_handler_that_blocks_the_loop_is_found_from_another_thread(

@@ -20,6 +20,7 @@ from asyncjob.tracing.provider import wants_export
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.tracing import NO_TRACING, tracing_of
 from asyncjob_worker.tracing.spans import OpenTelemetryTracing
+from support.callbacks import ignore
 from support.worker_parts import held
 
 UID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -41,7 +42,7 @@ class Traced:
         provider = TracerProvider(sampler=sampler, shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
         self.provider = provider
-        self.tracing = OpenTelemetryTracing(provider=provider)
+        self.tracing = OpenTelemetryTracing(provider=provider, close=ignore)
 
     def spans(self) -> list[ReadableSpan]:
         return list(self._exporter.get_finished_spans())

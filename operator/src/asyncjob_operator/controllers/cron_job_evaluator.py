@@ -64,12 +64,12 @@ class CronJobEvaluator:
         scheduled_jobs: ScheduledJobCache,
         now: Callable[[], Now],
         enqueue: Callable[[str], None],
+        quarantine: Quarantine,
         *,
         prunes_history: bool = True,
-        quarantine: Quarantine | None = None,
         dedup_window: float = DAY,
     ) -> None:
-        self.quarantine = quarantine or Quarantine(lambda: now().monotonic, lambda _kind: None)
+        self.quarantine = quarantine
         self.delaying_queue = DelayingQueue()
         self.scheduled_jobs = scheduled_jobs
         scheduled_jobs.on_change = self._on_job_change

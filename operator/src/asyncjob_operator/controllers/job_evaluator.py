@@ -67,10 +67,10 @@ class JobEvaluator:
         options: DecisionOptions,
         now: Callable[[], Now],
         listener: EvaluationListener,
+        quarantine: Quarantine,
         metrics: JobMetrics | None = None,
-        quarantine: Quarantine | None = None,
     ) -> None:
-        self.quarantine = quarantine or Quarantine(lambda: now().monotonic, lambda _kind: None)
+        self.quarantine = quarantine
         self.store = JobStore()
         self.statuses = StatusCache()
         self.watch_position = WatchPosition()

@@ -83,8 +83,8 @@ class JobReconciler:
         metrics: OperatorMetrics,
         recovery_summary: RecoverySummary,
         leads: Callable[[], bool],
+        on_recovered: Callable[[str, str], None],
         now: Callable[[], Now] = current_time,
-        on_recovered: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         self._session = session
         self._evaluator = evaluator

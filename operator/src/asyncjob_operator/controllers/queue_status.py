@@ -46,7 +46,7 @@ class QueueStatusWriter:
         self._backoff = ItemBackoff(QUEUE_STATUS_INTERVAL, MAX_REFUSED_BACKOFF)
         self._retry_at: dict[str, float] = {}
 
-    async def write(self, on_progress: Callable[[], None] = lambda: None) -> int:
+    async def write(self, on_progress: Callable[[], None]) -> int:
         """Write what has changed and return how many queues; `on_progress` is called for each."""
         now = self._clock()
         self._retry_at = {key: at for key, at in self._retry_at.items() if at > now}

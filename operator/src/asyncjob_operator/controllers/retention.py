@@ -85,7 +85,7 @@ class RetentionController:
         self._metrics = metrics
         self._quarantine = quarantine
 
-    async def run_once(self, on_progress: Callable[[], None] = lambda: None) -> int:
+    async def run_once(self, on_progress: Callable[[], None]) -> int:
         """Delete what is removable and return how many; `on_progress` is called in between.
 
         Namespaces take turns, so that none waits for the removals of another.

@@ -259,7 +259,7 @@ class ReconcilePool:
         reconciler: Reconciler,
         leadership: Leadership,
         quarantine: Quarantine,
-        on_done: Callable[[str], None] = lambda _: None,
+        on_done: Callable[[str], None],
     ) -> None:
         self._queue = queue
         self._reconciler = reconciler

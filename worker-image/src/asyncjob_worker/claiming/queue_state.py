@@ -24,9 +24,7 @@ class QueueState:
     passed over for them may be claimed then.
     """
 
-    def __init__(
-        self, on_change: Callable[[], None], on_unlimited: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, on_change: Callable[[], None], on_unlimited: Callable[[], None]) -> None:
         self._on_change = on_change
         self._on_unlimited = on_unlimited
         self.synced = False

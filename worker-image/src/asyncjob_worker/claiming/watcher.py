@@ -60,7 +60,7 @@ class QueuedJobWatcher:
         types: Container[str],
         clock: Callable[[], float],
         on_candidate: Callable[[], None],
-        on_watch: Callable[[], None] = lambda: None,
+        on_watch: Callable[[], None],
     ) -> None:
         self._session = session
         self._backlog = backlog

@@ -64,7 +64,7 @@ class Attempt:
         settings: Settings,
         services: AttemptServices,
         *,
-        on_start: Callable[[HandlerFuture], None] = lambda _: None,
+        on_start: Callable[[HandlerFuture], None],
     ) -> None:
         self._held = held
         self._handler = handler

@@ -54,7 +54,7 @@ class HandlerTask:
         held: HeldJob,
         context: JobContext,
         starter: HandlerStarter,
-        on_start: Callable[[HandlerFuture], None] = lambda _: None,
+        on_start: Callable[[HandlerFuture], None],
     ) -> None:
         self._held = held
         self._context = context

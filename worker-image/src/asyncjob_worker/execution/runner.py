@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from asyncjob.app import Resources, WorkerApp
-from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
+from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.app.context import Stop
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
@@ -50,9 +50,9 @@ class JobRunner:
         heartbeat: HeartbeatThread,
         outcome_writer: OutcomeWriter,
         on_exhausted: Callable[[], None],
-        on_abandoned: Callable[[HeldJob], None] = lambda _: None,
+        on_abandoned: Callable[[HeldJob], None],
+        children: Callable[[HeldJob], ChildJobs],
         events: HookEvents | None = None,
-        children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
         read_object: ReadObject = no_cluster,
         metrics: Metrics | None = None,
         tracing: Tracing = NO_TRACING,
@@ -215,7 +215,7 @@ OnHandlerEnd = Callable[[str, float], None]
 class RunningHandlers:
     """The handlers that run in one event loop. `clock` gives seconds and never goes back."""
 
-    def __init__(self, clock: Callable[[], float], on_end: OnHandlerEnd = lambda *_: None) -> None:
+    def __init__(self, clock: Callable[[], float], on_end: OnHandlerEnd) -> None:
         self._clock = clock
         self._on_end = on_end
         self._jobs: dict[asyncio.Future[object], HeldJob] = {}

@@ -72,7 +72,7 @@ class HeartbeatThread:
         loop_liveness: LivenessCounter,
         metrics: Metrics | None = None,
         *,
-        blocking_job: Callable[[], HeldJob | None] = lambda: None,
+        blocking_job: Callable[[], HeldJob | None],
     ) -> None:
         self._kubeconfig = kubeconfig
         self._namespace = namespace

@@ -64,7 +64,7 @@ class EventLoopStallDetector:
         allowed_misses: int,
         tick: float,
         loop_thread: Callable[[], int | None],
-        blocking_job: Callable[[], HeldJob | None] = lambda: None,
+        blocking_job: Callable[[], HeldJob | None],
     ) -> None:
         self._watchdog = Watchdog(counter)
         self._metrics = metrics

@@ -41,7 +41,7 @@ class OpenTelemetryTracing:
 
     def __init__(
         self,
-        close: Callable[[], None] = lambda: None,
+        close: Callable[[], None],
         provider: trace.TracerProvider | None = None,
     ) -> None:
         self._provider = provider or trace.get_tracer_provider()
