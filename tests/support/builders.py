@@ -97,5 +97,5 @@ def claim_of(obj: dict[str, Any], pod: str, pod_uid: str) -> dict[str, Any]:
     candidate = Candidate(seen.name, seen.resource_version, seen.type, attempt=seen.attempt)
     holder = LeaseHolder(pod, pod_uid, f"{pod}/1")
     policy = resolve_policy(read_policy_layer(obj["spec"]))
-    body = claim_patch(candidate, holder, policy, claim=uuid.uuid4().hex, now=at())
+    body = claim_patch(candidate, holder, policy, claim_id=uuid.uuid4().hex, now=at())
     return {"metadata": body["metadata"], "status": dict(body["status"])}  # type: ignore[arg-type]  # a mapping by construction

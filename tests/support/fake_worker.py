@@ -122,7 +122,7 @@ class FakeWorker:
         candidate = Candidate(job.name, job.resource_version, job.type, attempt=job.attempt)
         holder = LeaseHolder(self.pod, self.pod_uid, self.worker)
         claim = uuid.uuid4().hex
-        return dict(claim_patch(candidate, holder, effective, claim=claim, now=started or now()))
+        return dict(claim_patch(candidate, holder, effective, claim_id=claim, now=started or now()))
 
     def renew(self, name: str) -> None:
         """Send a heartbeat."""

@@ -106,7 +106,7 @@ def _claim_body() -> JsonObject:
     policy = resolve_policy(PolicyLayer(), PolicyLayer(), app.handlers[NOTHING].policy)
     candidate = Candidate(NAME, VERSION, NOTHING)
     return claim_patch(
-        candidate, LeaseHolder(POD, POD_UID, WORKER), policy, claim=CLAIM, now=_PLACEHOLDER_TIME
+        candidate, LeaseHolder(POD, POD_UID, WORKER), policy, claim_id=CLAIM, now=_PLACEHOLDER_TIME
     )
 
 

@@ -69,7 +69,7 @@ def _foreign_client(api: Api, account: str, namespace: str) -> Api:
 def _is_refused(intruder: Api, namespace: str, job: Object) -> bool:
     candidate = Candidate(PROBE, job["metadata"]["resourceVersion"], PROBE)
     now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    body = claim_patch(candidate, FOREIGN_HOLDER, BUILT_IN_POLICY, claim="probe", now=now)
+    body = claim_patch(candidate, FOREIGN_HOLDER, BUILT_IN_POLICY, claim_id="probe", now=now)
     try:
         intruder.merge(job_status_path(namespace, PROBE), dict(body), dryRun="All")
     except ApiError as error:

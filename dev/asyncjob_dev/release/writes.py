@@ -165,7 +165,7 @@ def _claim(obj: Object, pod_uid: str, now: str) -> Object:
         resolve_policy(read_policy_layer(obj["spec"])),
     )
     claim = f"claim-{seen.attempt + 1}"
-    return dict(claim_patch(candidate, holder, policy, claim=claim, now=now))
+    return dict(claim_patch(candidate, holder, policy, claim_id=claim, now=now))
 
 
 def _leased_job(obj: Object) -> HeldJob:

@@ -75,7 +75,7 @@ async def sign_in(memo: kopf.Memo, **_: object) -> kopf.AiohttpSession:
 
 @kopf.on.probe(id="loops")
 async def check_loops(memo: kopf.Memo, **_: object) -> str:
-    """Answer `--liveness` as `/healthz` does: it fails with a loop that has stopped turning."""
+    """Answer `--liveness` as `/healthz` does: it fails if a loop no longer runs."""
     wrong = memo.runtime.operator.check_liveness()
     if wrong:
         raise kopf.PermanentError(wrong)

@@ -35,7 +35,7 @@ class WorkerLeaseView:
     resource_version: str
     queue_label: str
     pod_uid: str
-    holder: str
+    worker: str
     """Identity of the worker process; empty once it has withdrawn."""
 
     renew_time: str
@@ -59,7 +59,7 @@ class WorkerLeaseView:
     @property
     def claiming_worker(self) -> str:
         """Identity of the worker process; empty if it claims no jobs."""
-        return "" if self.draining else self.holder
+        return "" if self.draining else self.worker
 
 
 def read_worker_lease(lease: JsonObject) -> WorkerLeaseView:
@@ -73,7 +73,7 @@ def read_worker_lease(lease: JsonObject) -> WorkerLeaseView:
         resource_version=text(meta, "resourceVersion"),
         queue_label=text(child(meta, "labels"), QUEUE_LABEL),
         pod_uid=text(child(meta, "annotations"), POD_UID_ANNOTATION),
-        holder=text(spec, "holderIdentity"),
+        worker=text(spec, "holderIdentity"),
         renew_time=text(spec, "renewTime"),
         duration_seconds=opt_integer(spec, "leaseDurationSeconds"),
         registered_queue=text(registration, "queue"),

@@ -72,7 +72,7 @@ choices = st.tuples(
 
 def claimed(status: Status, policy: EffectivePolicy, number: int) -> Status:
     seen = Candidate("job", "1", "test", attempt=status["attempt"])
-    body: Any = claim_patch(seen, ME, policy, claim=f"claim-{number}", now=at())
+    body: Any = claim_patch(seen, ME, policy, claim_id=f"claim-{number}", now=at())
     return {key: value for key, value in {**status, **body["status"]}.items() if value is not None}
 
 

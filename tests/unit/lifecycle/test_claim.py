@@ -11,7 +11,7 @@ NOW = "2026-11-23T12:00:00.000Z"
 
 
 def test_a_first_claim_begins_the_job() -> None:
-    patch = claim_patch(Candidate("j", "41", "mail"), HOLDER, POLICY, claim="c", now=NOW)
+    patch = claim_patch(Candidate("j", "41", "mail"), HOLDER, POLICY, claim_id="c", now=NOW)
     expected: dict[str, Any] = {
         "metadata": {"resourceVersion": "41"},
         "status": {
@@ -41,10 +41,10 @@ def test_a_first_claim_begins_the_job() -> None:
 
 def test_a_later_claim_leaves_the_first_start_as_it_was() -> None:
     again = Candidate("j", "41", "mail", attempt=2)
-    first = claim_patch(Candidate("j", "41", "mail"), HOLDER, POLICY, claim="c", now=NOW)
+    first = claim_patch(Candidate("j", "41", "mail"), HOLDER, POLICY, claim_id="c", now=NOW)
     status = dict(first["status"])  # type: ignore[arg-type]  # an object, as above
     del status["firstStartTime"]
-    patch = claim_patch(again, HOLDER, POLICY, claim="c", now=NOW)
+    patch = claim_patch(again, HOLDER, POLICY, claim_id="c", now=NOW)
     assert patch == {"metadata": first["metadata"], "status": status | {"attempt": 3}}
 
 

@@ -128,7 +128,7 @@ def test_a_merge_patch_holds_for_one_version_only() -> None:
 
 def claimed(**candidate: Any) -> Any:
     seen = Candidate("job", "42", "test", **candidate)
-    return claim_patch(seen, ME, BUILT_IN_POLICY, claim="c", now=at())
+    return claim_patch(seen, ME, BUILT_IN_POLICY, claim_id="c", now=at())
 
 
 def test_a_claim_raises_the_attempt_and_names_its_holder() -> None:

@@ -11,6 +11,8 @@ import pytest
 from asyncjob.audit.job_rules import LEGAL_TRANSITIONS, REPORTED
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.transitions import TRANSITIONS, Actor
+from asyncjob_dev.proofs.rules.state_promises import REASONS_BY_PHASE
+from asyncjob_dev.proofs.rules.step_promises import REASONS_OF_HOLDERS
 
 ROOT = Path(__file__).parents[3]
 TROUBLESHOOTING = ROOT / "docs/how-to/troubleshoot.md"
@@ -94,3 +96,12 @@ def test_the_audit_knows_the_reasons_that_only_a_holder_has() -> None:
         for actor in Actor
     }
     assert by_actor[Actor.WORKER] - by_actor[Actor.OPERATOR] == REPORTED
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_the_proofs_know_the_reasons_of_each_phase(phase: Phase) -> None:
+    assert {reason.value for reason in REASONS_BY_PHASE[phase]} == reasons_to(phase)
+
+
+def test_the_proofs_know_the_reasons_that_only_a_holder_has() -> None:
+    assert {reason.value for reason in REASONS_OF_HOLDERS} == REPORTED

@@ -67,3 +67,22 @@ def test_a_pod_merely_presumed_failed_is_not_over() -> None:
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
     view = read_pod(pod({"phase": "Failed", "conditions": [condition]}))
     assert (view.terminated, view.disrupted) == (False, True)
+
+
+def ready(status: str, containers: str, reason: str | None = None) -> Any:
+    conditions = [
+        {"type": "Ready", "status": status} | ({"reason": reason} if reason else {}),
+        {"type": "ContainersReady", "status": containers},
+    ]
+    return read_pod(pod({"phase": "Running", "conditions": conditions}))
+
+
+def test_a_pod_whose_node_does_not_report_any_more_is_disrupted() -> None:
+    """The node lifecycle controller sets Ready to False, without a reason, and nothing else."""
+    assert ready("False", "True").disrupted
+    assert not ready("True", "True").disrupted
+
+
+def test_a_pod_that_its_kubelet_calls_unready_is_not_disrupted() -> None:
+    assert not ready("False", "False", "ContainersNotReady").disrupted
+    assert not ready("False", "True", "ReadinessGatesNotReady").disrupted

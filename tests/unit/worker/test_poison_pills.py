@@ -57,7 +57,7 @@ class World:
                     self._crash(at_work)
                     return
                 del at_work[over], self.open[over.name]
-                choice.release(over)
+                choice.done(over)
 
     def _crash(self, at_work: dict[Candidate, float]) -> None:
         for job in at_work:

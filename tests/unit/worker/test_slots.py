@@ -127,7 +127,7 @@ def test_a_job_that_crashed_before_begins_alone_and_then_others_have_their_turn(
     assert (first.name, bench.pick()) == ("p1", None)
     assert bench.choice.ready_at() == ALONE_SECONDS
     bench.now = 5.0
-    assert bench.choice.release(first)
+    assert bench.choice.done(first)
     assert [bench.pick(), bench.pick(), bench.pick()] == ["sound", "safe", None]
 
 
@@ -145,7 +145,7 @@ def test_a_worker_becomes_empty_for_one_that_crashed_before() -> None:
     bench.now = 3.0
     bench.put("last")
     assert (bench.pick(), bench.choice.ready_at()) == (None, 3.0 + EMPTYING_SECONDS)
-    bench.choice.release(beside)
+    bench.choice.done(beside)
     assert bench.pick() is None
     bench.choice.on_abandoned(later)
     assert (bench.pick(), bench.pick()) == ("p1", None)
@@ -164,7 +164,7 @@ def test_of_two_claims_of_one_job_the_end_of_the_older_leaves_the_newer_alone() 
     assert newer.name == older.name
     bench.choice.on_abandoned(older)
     assert bench.pick() is None
-    bench.choice.release(older)
+    bench.choice.done(older)
     assert bench.pick() is None
 
 
@@ -235,8 +235,8 @@ def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
     first = bench.choice.select()
     assert first
     assert (first.name, bench.pick(), bench.pick(), bench.pick()) == ("a", "b", "other", None)
-    assert not bench.choice.release(candidate("other"))
-    assert bench.choice.release(first)
+    assert not bench.choice.done(candidate("other"))
+    assert bench.choice.done(first)
     assert (bench.pick(), bench.pick()) == ("c", None)
 
 
@@ -250,7 +250,7 @@ def test_of_a_barred_type_nothing_is_awaited() -> None:
     picked = bench.choice.select()
     assert picked
     assert bench.choice.ready_at() is None
-    assert bench.choice.release(picked)
+    assert bench.choice.done(picked)
     assert bench.choice.ready_at() is not None
 
 

@@ -77,7 +77,7 @@ def claim_body(job: Stored, worker: int, process: int, claim: str) -> str:
     holder = LeaseHolder(f"pod-{worker}", f"pod-uid-{worker}", identity_of(worker, process))
     spec: Any = load(job)["spec"]
     policy = resolve_policy(read_policy_layer(spec))
-    return json.dumps(claim_patch(candidate, holder, policy, claim=claim, now=clock_of(worker)))
+    return json.dumps(claim_patch(candidate, holder, policy, claim_id=claim, now=clock_of(worker)))
 
 
 @cache

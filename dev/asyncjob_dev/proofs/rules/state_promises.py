@@ -57,7 +57,7 @@ def _lease_lasts_as_agreed(job: Seen) -> Bool:
     return implies(job.has("status.lease"), same)
 
 
-_REASONS: Final[dict[Phase, tuple[Reason, ...]]] = {
+REASONS_BY_PHASE: Final[dict[Phase, tuple[Reason, ...]]] = {
     Phase.QUEUED: (
         *(Reason.GATE_OPENED, Reason.START_TIME_REACHED, Reason.BACKOFF_ELAPSED),
         *(Reason.RELEASED, Reason.WORKER_GONE, Reason.REDRIVEN),
@@ -95,7 +95,7 @@ def _reason_fits(job: Seen) -> Bool:
                 job.phase(phase),
                 any_of(job.reason(*reasons), none if phase in may_lack else FALSE),
             )
-            for phase, reasons in _REASONS.items()
+            for phase, reasons in REASONS_BY_PHASE.items()
         )
     )
 

@@ -193,7 +193,7 @@ def _claim_is_in_the_own_name(step: Step) -> Bool:
     return implies(step.claimed, all_of(step.is_pod_of(step.now), step.works))
 
 
-_BY_HANDLERS: Final = (
+REASONS_OF_HOLDERS: Final = (
     *(Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.HANDLER_CRASHED, Reason.RELEASED),
     *(Reason.NOT_RETRYABLE, Reason.INVALID_PAYLOAD, Reason.RESULT_REFUSED),
 )
@@ -201,7 +201,7 @@ _BY_HANDLERS: Final = (
 
 def _outcome_is_the_holders(step: Step) -> Bool:
     holds = all_of(step.is_pod_of(step.was), step.works)
-    theirs = any_of(step.now.phase(Phase.SUCCEEDED), step.now.reason(*_BY_HANDLERS))
+    theirs = any_of(step.now.phase(Phase.SUCCEEDED), step.now.reason(*REASONS_OF_HOLDERS))
     return implies(all_of(step.ended, theirs), holds)
 
 

@@ -138,9 +138,9 @@ class WorkerPodCache:
         if not self._lease_versions.accept(name, lease.resource_version):
             return
         previous = self._newest_process.get(name, NO_PROCESS)
-        if (previous.pod_uid, previous.worker) != (lease.pod_uid, lease.holder):
+        if (previous.pod_uid, previous.worker) != (lease.pod_uid, lease.worker):
             since = self._now().monotonic
-            self._newest_process[name] = WorkerProcess(lease.pod_uid, lease.holder, since)
+            self._newest_process[name] = WorkerProcess(lease.pod_uid, lease.worker, since)
             self._on_change(lease.namespace, lease.pod_uid)
 
     def on_lease_delete(self, namespace: str, lease: str) -> None:

@@ -20,7 +20,7 @@ from asyncjob_operator.core.decision import (
     ChildrenFinished,
     ContainerDown,
     DependencyCycle,
-    DependencyFailed,
+    DependencyHasFailed,
     DependencyMissing,
     DependencyPrecondition,
     DuplicateStillLive,
@@ -106,7 +106,7 @@ class PreconditionChecker:
             case TypeUnserved():
                 return await self._is_type_unserved(precondition)
             case (
-                DependencyFailed()
+                DependencyHasFailed()
                 | DependencyMissing()
                 | DependencyCycle()
                 | CancelCascades()
@@ -141,7 +141,7 @@ class PreconditionChecker:
             self._cache_updates.on_lease_deleted(precondition.namespace, name)
             return False
         self._cache_updates.on_lease(lease)
-        newest = read_worker_lease(lease).holder
+        newest = read_worker_lease(lease).worker
         return newest not in {"", precondition.worker}
 
     async def _is_container_down(self, precondition: ContainerDown) -> bool:
@@ -219,7 +219,7 @@ class RelatedJobChecker:
     async def verify(self, precondition: DependencyPrecondition) -> bool:
         """Return whether the precondition holds."""
         match precondition:
-            case DependencyFailed(job):
+            case DependencyHasFailed(job):
                 found = await self._reread(job)
                 return found is not None and found.failed
             case CancelCascades(job):

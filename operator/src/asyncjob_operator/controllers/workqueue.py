@@ -39,9 +39,10 @@ class WorkQueue:
 
     So a thousand keys of one kind, or of one tenant, delay another lane's first key by one turn. A
     key that is being processed is not handed out again until it is done. Adding it meanwhile does
-    nothing, because it is evaluated once more afterwards; with `requeue_dirty` it is queued again
-    when it is done. At most `max_per_lane` keys of a lane are processed at the same time, so that
-    the other lanes find a free worker, and an API server that is not busy with that lane alone.
+    nothing, because `ReconcilePool` has it evaluated once more when it is done; with
+    `requeue_dirty` it is queued again then. At most `max_per_lane` keys of a lane are processed at
+    the same time, so that the other lanes find a free worker, and an API server that is not busy
+    with that lane alone.
     """
 
     def __init__(self, *, requeue_dirty: bool = False, max_per_lane: int = sys.maxsize) -> None:

@@ -57,7 +57,7 @@ class TypeUnserved:
 
 
 @dataclass(frozen=True, slots=True)
-class DependencyFailed:
+class DependencyHasFailed:
     """To verify by a live read: the job exists and has finished without success."""
 
     job: RelatedJob
@@ -98,7 +98,7 @@ class ChildrenFinished:
 
 
 DependencyPrecondition = (
-    DependencyFailed | DependencyMissing | DependencyCycle | CancelCascades | ChildrenFinished
+    DependencyHasFailed | DependencyMissing | DependencyCycle | CancelCascades | ChildrenFinished
 )
 """A precondition that concerns other jobs."""
 

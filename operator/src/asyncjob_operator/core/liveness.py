@@ -29,6 +29,7 @@ _DISRUPTION_REASONS: Final = frozenset(
     {"Evicted", "Preempting", "NodeLost", "Shutdown", "Terminated"}
 )
 _POD_GC_REASON: Final = "DeletionByPodGC"
+_READINESS_GATES_REASON: Final = "ReadinessGatesNotReady"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class PodView:
     """Whether the kubelet reports that no container of it runs or ever will."""
 
     disrupted: bool
-    """Whether it was, or is being, evicted, preempted or ended together with its node."""
+    """Whether it was, or is being, evicted or preempted, or its node does not report any more."""
 
     termination: ContainerTermination | None
     """How the worker's container last ended, None if it never has."""
@@ -91,13 +92,14 @@ def read_pod(obj: JsonObject) -> PodView:
     """
     meta, status = child(obj, "metadata"), child(obj, "status")
     disruption = _disruption_reason(status)
+    disrupted = bool(disruption) or text(status, "reason") in _DISRUPTION_REASONS
     return PodView(
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
         uid=text(meta, "uid"),
         deleting="deletionTimestamp" in meta,
         terminated=text(status, "phase") in _ENDED_POD_PHASES and disruption != _POD_GC_REASON,
-        disrupted=bool(disruption) or text(status, "reason") in _DISRUPTION_REASONS,
+        disrupted=disrupted or _is_node_lost(status),
         termination=_last_termination(_worker_container(meta, status)),
     )
 
@@ -107,6 +109,24 @@ def _disruption_reason(status: JsonObject) -> str:
         if text(condition, "type") == "DisruptionTarget" and text(condition, "status") == "True":
             return text(condition, "reason") or "DisruptionTarget"
     return ""
+
+
+def _is_node_lost(status: JsonObject) -> bool:
+    """Return whether Kubernetes has found that the pod's node does not report any more.
+
+    The node lifecycle controller then sets Ready to False and leaves all else as the kubelet wrote
+    it last. A kubelet writes that while its containers are ready only for a readiness gate.
+    """
+    conditions = {
+        text(condition, "type"): condition
+        for condition in map(as_object, items(status, "conditions"))
+    }
+    ready, containers_ready = conditions.get("Ready", {}), conditions.get("ContainersReady", {})
+    return (
+        text(ready, "status") == "False"
+        and text(containers_ready, "status") == "True"
+        and text(ready, "reason") != _READINESS_GATES_REASON
+    )
 
 
 def _worker_container(meta: JsonObject, status: JsonObject) -> JsonObject:
@@ -151,8 +171,8 @@ CLOCK_SECONDS: Final = 1.0
 NEVER_SEEN: Final = float("inf")
 
 RESTART_SETTLE_SECONDS: Final = 3.0
-"""So long after a claim was seen, a container that has made it is seen to run in its pod's status:
-its process took a second or two to start, too."""
+"""This long after a claim was first seen, the status of its pod has to show the container that made
+the claim as running: its process took a second or two to start, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +243,8 @@ def proven_loss(
 def _is_of_newest_process(holder: HolderStatus) -> bool:
     """Return whether it is the newest process whose container has ended.
 
-    It registered, and so ran, for longer before that was written than a status may be late.
+    It had registered more than 11 s before that status was written. A status is at most 10 s late,
+    so what it shows is the end of this process and not of one before.
     """
     if not holder.newest_worker or holder.termination_shown_at is None:
         return False

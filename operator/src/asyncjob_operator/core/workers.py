@@ -67,7 +67,7 @@ class UnservedType:
 def worker_record(lease: WorkerLeaseView) -> WorkerRecord:
     """Return what counts of a worker's Lease for its queue."""
     return WorkerRecord(
-        worker=lease.holder,
+        worker=lease.worker,
         renew_time=lease.renew_time,
         duration=lease.duration_seconds or 0,
         types=None if lease.types is None else frozenset(lease.types),

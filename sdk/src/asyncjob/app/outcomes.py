@@ -30,7 +30,10 @@ OFFLOAD_HINT: Final = "; start the worker with --offload-url to keep larger resu
 def succeeded(
     job: JobView, handler: Handler, result: object, *, max_bytes: int, now: str
 ) -> PhaseChange:
-    """Return success, or the refusal of a result that cannot be stored."""
+    """Return success, or the refusal of a result that cannot be stored, for the test kit.
+
+    The worker does the same in `ResultStore.store()`, which may keep a large result elsewhere.
+    """
     try:
         data = encode_result(handler, result, max_bytes=max_bytes)
     except TooManyBytesError as error:

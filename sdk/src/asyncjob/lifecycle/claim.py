@@ -36,7 +36,7 @@ class Candidate:
 
 
 def claim_patch(
-    candidate: Candidate, holder: LeaseHolder, policy: EffectivePolicy, *, claim: str, now: str
+    candidate: Candidate, holder: LeaseHolder, policy: EffectivePolicy, *, claim_id: str, now: str
 ) -> JsonObject:
     """Return the merge-patch for `/status`: exact on the version seen, 409 for all but one."""
     status: StatusFields = {
@@ -44,7 +44,7 @@ def claim_patch(
         "reason": None,
         "message": None,
         "attempt": candidate.attempt + 1,
-        "claim": claim,
+        "claim": claim_id,
         "effective": policy.to_json(),
         "lease": _new_lease(holder, policy.lease_duration_seconds, now),
         "startTime": now,

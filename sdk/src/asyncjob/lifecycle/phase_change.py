@@ -243,7 +243,7 @@ def release(
 
     Every release is counted. From the fourth on it leads to Retrying, with the backoff of a retry
     but without spending one. From the 101st on each is a crash as well: Retrying, or DeadLetter
-    where the crash budget is spent. A redrive starts the count anew.
+    where the crash budget is spent. A redrive starts the count again at 0.
     """
     released = job.releases + 1
     if released > MAX_RELEASES:

@@ -142,8 +142,8 @@ TRANSITIONS: tuple[Transition, ...] = (
         Phase.RUNNING,
         Phase.QUEUED,
         {**_by_worker(Reason.RELEASED), **_by_operator(Reason.WORKER_GONE)},
-        "Released by its worker, or by the operator once that has gone without failing; at most "
-        "three times.",
+        "Released by its worker, or by the operator once the worker is gone without having failed; "
+        "at most three times.",
         frozenset({StatusCounter.RELEASES}),
     ),
     Transition(

@@ -259,7 +259,7 @@ def is_lease_expired(lease: JsonObject, now: datetime) -> bool:
     duration = view.duration_seconds
     allowed = timedelta(seconds=_DEFAULT_LEASE_SECONDS if duration is None else duration)
     then = try_parse_timestamp(view.renew_time)
-    if then is None or not view.holder:
+    if then is None or not view.worker:
         return True
     return now - then > allowed or then - now > _MAX_CLOCK_SKEW
 

@@ -79,6 +79,7 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
 )
 
 
+# `was`, `now`, `claimed` and the like stand for parts of the request: `expand_names` in rule.py.
 # How the pieces below work together, for a job that pod worker-0 runs and that becomes Retrying:
 #
 #   sent by                     reason         mine   operates  holds  result

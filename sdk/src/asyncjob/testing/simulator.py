@@ -279,7 +279,7 @@ class Simulator:
         candidate = Candidate(job.name, job.resource_version, job.type, attempt=job.attempt)
         holder = LeaseHolder(POD_NAME, _POD_UID, f"{POD_NAME}/{self._process}")
         token, now = f"claim-{next(self._claims)}", self._clock.text
-        body = claim_patch(candidate, holder, resolve_policy(*layers), claim=token, now=now)
+        body = claim_patch(candidate, holder, resolve_policy(*layers), claim_id=token, now=now)
         return dict(child(body, "status"))
 
     # ---- the operator

@@ -59,7 +59,7 @@ class _ClaimRequest:
     """
 
     candidate: Candidate
-    token: str
+    claim_id: str
     path: str
     body: JsonObject
     first_sent_at: float
@@ -180,18 +180,18 @@ class Claimer:
         except ApiError:
             return None
         status = child(job, "status")
-        if text(status, "claim") != request.token or text(status, "phase") != Phase.RUNNING:
+        if text(status, "claim") != request.claim_id or text(status, "phase") != Phase.RUNNING:
             raise error
         return job
 
     def _build_request(self, candidate: Candidate) -> _ClaimRequest:
-        token, now = secrets.token_hex(8), boottime()
+        claim_id, now = secrets.token_hex(8), boottime()
         policy = self._policy(candidate)
         return _ClaimRequest(
             candidate,
-            token,
+            claim_id,
             job_status_path(self._session.access.namespace, candidate.name),
-            claim_patch(candidate, self._holder, policy, claim=token, now=now_text()),
+            claim_patch(candidate, self._holder, policy, claim_id=claim_id, now=now_text()),
             first_sent_at=now,
             deadline=now + policy.lease_duration_seconds,
             sent_at=now,

@@ -98,8 +98,8 @@ class ClaimSelector:
     def ready_at(self) -> float | None:
         """Return when `select` may return a job without any other change; None if never.
 
-        As of the last `select`: what has become possible since, be it a microsecond ago, it has not
-        seen, and nothing else would make it look again.
+        As of the last `select`: it has not seen what has become possible since, and nothing else
+        would make it look again.
         """
         if not self.is_open:
             return None
@@ -134,8 +134,8 @@ class ClaimSelector:
         """
         return self._release_job(candidate)
 
-    def release(self, candidate: Candidate) -> bool:
-        """Record that a selected job no longer runs; return whether that may allow others."""
+    def done(self, candidate: Candidate) -> bool:
+        """Record that a selected job no longer runs here; return whether that may allow others."""
         opened = self._release_type(candidate.type)
         return self._release_job(candidate) or opened
 

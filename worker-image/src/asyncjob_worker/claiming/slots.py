@@ -22,7 +22,7 @@ class IdleSlots:
     """The slots that wait for a job to select.
 
     A change of the backlog wakes one of them. It looks first, and wakes the next if there may be
-    more to claim: of many idle slots one alone takes the trouble for one job.
+    more to claim: of many idle slots only one does the work for one job.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class IdleSlots:
     async def wait(self, seconds: float | None) -> None:
         """Wait until woken.
 
-        One is woken after `seconds` in any case: whoever looked last knows best when that is.
+        One is woken after `seconds` in any case; the slot that looked last says when that is.
         """
         loop = asyncio.get_running_loop()
         self.stop_timer()
@@ -131,7 +131,7 @@ class Slots:
             try:
                 await self._claim_and_run(candidate, backoff)
             finally:
-                if self._selector.release(candidate):
+                if self._selector.done(candidate):
                     self.wake()
 
     async def _claim_and_run(self, candidate: Candidate, backoff: ExponentialBackoff) -> None:

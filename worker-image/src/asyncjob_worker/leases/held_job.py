@@ -1,7 +1,8 @@
 """A job whose lease this worker holds: the claim's answer, and the handler's reports.
 
-Shared between the event loop, handler threads and the heartbeat thread. Each field has one writer;
-whole values are replaced, never changed in place, so that a reader sees the old or the new.
+Shared between the event loop, handler threads and the heartbeat thread. Whole values are replaced,
+never changed in place, so that a reader sees the old or the new. Reports and stops come from any
+thread: `progress()`, `checkpoint()` and `stop()` take a lock.
 """
 
 import threading

@@ -77,6 +77,7 @@ class EnforcementCheck:
             return self._is_known() or await self._prove(candidate)
 
     def _is_known(self) -> bool:
+        # A method, because type checkers take an attribute to be unchanged across an await.
         return self._proven
 
     async def _prove(self, candidate: Candidate) -> bool:
@@ -98,7 +99,7 @@ class EnforcementCheck:
         """Return whether a foreign claim is refused by the policy; None if it fails otherwise."""
         path = job_status_path(self._session.access.namespace, candidate.name)
         policy = resolve_policy(candidate.policy)
-        body = claim_patch(candidate, _FOREIGN_HOLDER, policy, claim="check", now=now_text())
+        body = claim_patch(candidate, _FOREIGN_HOLDER, policy, claim_id="check", now=now_text())
         try:
             await self._session.merge_patch(path, body, {"dryRun": "All"})
         except (ConflictError, ObjectNotFoundError):

@@ -14,7 +14,7 @@ from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS, Category
 from asyncjob_operator.core.decision import (
     ChangePhase,
     DependencyCycle,
-    DependencyFailed,
+    DependencyHasFailed,
     DependencyMissing,
     PolicyResult,
     Precondition,
@@ -43,7 +43,7 @@ def fail_on_dependency(snapshot: Snapshot, now: Now) -> PolicyResult:
         return _dependency_failed(
             snapshot,
             dependencies.failed_job.outcome,
-            DependencyFailed(dependencies.failed_job),
+            DependencyHasFailed(dependencies.failed_job),
             now,
         )
     return _missing_too_long(snapshot, now)
