@@ -15,7 +15,7 @@ from asyncjob.client.errors import (
     NotCancellableError,
 )
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.jobs import Happening, Job, JobSummary, Page
+from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary, Page
 from asyncjob.rest.listing import BulkFailure, BulkReport, Selection
 from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, Refusal, Submission, Submitted
@@ -34,7 +34,7 @@ def a_job(name: str = "report-42", phase: str = "Queued", **fields: Any) -> Job:
         "phase": phase,
         "created_at": CREATED,
         "resource_version": "1",
-        "history": [Happening(time=CREATED, phase="Created")],
+        "history": [HistoryEvent(time=CREATED, phase="Created")],
     }
     return Job.model_validate({**base, **fields})
 
@@ -125,7 +125,7 @@ class FakeJobs:
             raise JobNotFoundError(f"there is no job {job_id} in namespace default")
         return self.jobs[job_id]
 
-    def history(self, job_id: str) -> builtins.list[Happening]:
+    def history(self, job_id: str) -> builtins.list[HistoryEvent]:
         return self.get(job_id).history
 
     def result(self, job_id: str) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.rest.jobs import Happening, Job, JobSummary
+from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -22,14 +22,16 @@ def summary(name: str = "report-1", phase: Phase = Phase.QUEUED, **more: Any) ->
 
 def whole(name: str = "report-1", phase: Phase = Phase.QUEUED, **more: Any) -> Job:
     """Return a job with everything."""
-    created = Happening(time=before(100), phase="Created")
+    created = HistoryEvent(time=before(100), phase="Created")
     return Job(**{"resource_version": "7", "history": [created], **_common(name, phase, more)})
 
 
-def happened(seconds_ago: float, phase: Phase, ran: float | None = None, **more: Any) -> Happening:
+def happened(
+    seconds_ago: float, phase: Phase, ran: float | None = None, **more: Any
+) -> HistoryEvent:
     """Return a change of phase; `ran` is how long the attempt that ended there had run."""
     start = None if ran is None else before(seconds_ago + ran)
-    return Happening(time=before(seconds_ago), phase=phase.value, start_time=start, **more)
+    return HistoryEvent(time=before(seconds_ago), phase=phase.value, start_time=start, **more)
 
 
 def _common(name: str, phase: Phase, more: dict[str, Any]) -> dict[str, Any]:

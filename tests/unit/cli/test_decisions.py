@@ -12,7 +12,7 @@ from asyncjob.cli.error_messages import error_message, exit_code_for
 from asyncjob.cli.exit_codes import ExitCode, worst_exit_code
 from asyncjob.cli.output.printer import use_colour
 from asyncjob.client import errors
-from asyncjob.rest.jobs import Happening
+from asyncjob.rest.jobs import HistoryEvent
 from asyncjob.rest.listing import BulkReport
 from support.fake_jobs import a_job
 
@@ -49,7 +49,7 @@ def test_a_wait_ends_by_what_became_of_the_job(
 
 
 def test_a_phase_that_came_and_went_has_come() -> None:
-    again = [Happening(time="2026-11-21T20:00:00Z", phase="Retrying", attempt=1)]
+    again = [HistoryEvent(time="2026-11-21T20:00:00Z", phase="Retrying", attempt=1)]
     assert (
         evaluate_wait(a_job(phase="Succeeded", attempt=2, history=again), "Retrying").state
         is TargetState.REACHED

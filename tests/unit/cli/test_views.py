@@ -14,7 +14,7 @@ from asyncjob.cli.output.live import fit_lines
 from asyncjob.cli.output.printer import to_json, to_json_line
 from asyncjob.cli.output.resource_tables import cron_job_table, queue_table, worker_table
 from asyncjob.cli.output.tables import Cell, Table, one_line, render_lines, row
-from asyncjob.rest.jobs import Happening
+from asyncjob.rest.jobs import HistoryEvent
 from support.fake_jobs import a_cron, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
@@ -24,8 +24,8 @@ ERROR = {"type": "ValueError", "category": "Internal", "message": "no such colum
 
 def dead(name: str = "dead-1", **fields: Any) -> Any:
     history = [
-        Happening(time="2026-11-21T20:00:00Z", phase="Created"),
-        Happening(
+        HistoryEvent(time="2026-11-21T20:00:00Z", phase="Created"),
+        HistoryEvent(
             time="2026-11-21T20:00:05Z",
             phase="DeadLetter",
             attempt=1,

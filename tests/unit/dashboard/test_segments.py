@@ -1,9 +1,9 @@
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.jobs import Happening, Job
+from asyncjob.rest.jobs import HistoryEvent, Job
 from asyncjob_gateway.dashboard.views.job import BAR_WIDTH, phase_segments
 from support.rest_jobs import NOW, before, happened, whole
 
-CREATED = Happening(time=before(100), phase="Created")
+CREATED = HistoryEvent(time=before(100), phase="Created")
 
 
 def words(job: Job) -> list[str]:
@@ -44,7 +44,7 @@ def test_widths_are_true_and_fill_the_bar() -> None:
 
 
 def test_a_job_of_no_age_has_no_bar() -> None:
-    assert words(whole(history=[Happening(time=before(0), phase="Created")])) == []
+    assert words(whole(history=[HistoryEvent(time=before(0), phase="Created")])) == []
 
 
 def test_history_that_begins_late_is_shown_from_where_it_begins() -> None:

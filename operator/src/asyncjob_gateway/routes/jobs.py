@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from asyncjob.rest.jobs import Happening, Job, Page, Result
+from asyncjob.rest.jobs import HistoryEvent, Job, Page, Result
 from asyncjob.rest.listing import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, BulkAsk, BulkReport, Selection
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
@@ -84,7 +84,7 @@ async def get_job(
 
 @router.get(
     "/jobs/{id}/history",
-    response_model=list[Happening],
+    response_model=list[HistoryEvent],
     responses=problem_responses(problem_types.NO_JOB),
     summary="Read what happened to a job",
 )

@@ -11,7 +11,7 @@ from typing import Final, Protocol, Unpack
 
 from asyncjob.client.options import SubmitOptions
 from asyncjob.json_types import Json
-from asyncjob.rest.jobs import Happening, Job, JobSummary, Page
+from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary, Page
 from asyncjob.rest.listing import BulkReport, Selection
 from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
@@ -53,7 +53,7 @@ class Jobs(Protocol):
     def get(self, job_id: str) -> Job:
         """Return a job; raises JobNotFoundError."""
 
-    def history(self, job_id: str) -> builtins.list[Happening]:
+    def history(self, job_id: str) -> builtins.list[HistoryEvent]:
         """Return what happened to a job, oldest first."""
 
     def result(self, job_id: str) -> Json:
@@ -195,7 +195,7 @@ class AsyncJobs(Protocol):
     async def get(self, job_id: str) -> Job:
         """Return a job; raises JobNotFoundError."""
 
-    async def history(self, job_id: str) -> builtins.list[Happening]:
+    async def history(self, job_id: str) -> builtins.list[HistoryEvent]:
         """Return what happened to a job, oldest first."""
 
     async def result(self, job_id: str) -> Json:

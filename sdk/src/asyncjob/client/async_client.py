@@ -24,7 +24,7 @@ from asyncjob.client.results import LocatedResult, check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.json_types import Json
-from asyncjob.rest.jobs import Happening, Job, JobSummary
+from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
@@ -66,7 +66,7 @@ class AsyncClient(AsyncJobs):
             async for one in found:
                 yield one
 
-    async def history(self, job_id: str) -> builtins.list[Happening]:
+    async def history(self, job_id: str) -> builtins.list[HistoryEvent]:
         return (await self.get(job_id)).history
 
     async def result(self, job_id: str) -> Json:

@@ -28,7 +28,7 @@ class Link(ResponseModel):
     """Its UID, if known."""
 
 
-class Happening(ResponseModel):
+class HistoryEvent(ResponseModel):
     """One change of phase. The first entry is the creation, which is not stored in the history."""
 
     time: str
@@ -199,7 +199,7 @@ class Job(JobSummary):
     effective: Effective | None = None
     """The policy of the current or last attempt."""
 
-    history: list[Happening] = Field(default_factory=list)
+    history: list[HistoryEvent] = Field(default_factory=list)
     """Its changes of phase, oldest first, including the creation."""
 
     history_omitted: int = 0

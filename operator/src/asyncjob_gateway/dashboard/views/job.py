@@ -13,7 +13,7 @@ from asyncjob.explanations.texts import Kind, meaning
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import seconds_between, try_parse_timestamp
-from asyncjob.rest.jobs import Happening, Job
+from asyncjob.rest.jobs import HistoryEvent, Job
 from asyncjob_gateway.dashboard.formatting import (
     DisplayTime,
     display_time,
@@ -158,7 +158,7 @@ def job_timeline(job: Job, now: datetime) -> list[TimelineEntry]:
     entries = [_timeline_entry(one, now) for one in reversed(job.history)]
     if job.phase is not Phase.RUNNING or not job.started_at:
         return entries
-    running = Happening(time=job.started_at, phase=job.phase, attempt=job.attempt)
+    running = HistoryEvent(time=job.started_at, phase=job.phase, attempt=job.attempt)
     worker = job.worker or ""
     return [
         replace(_timeline_entry(running, now), message=f"attempt {job.attempt} on {worker}"),
@@ -166,7 +166,7 @@ def job_timeline(job: Job, now: datetime) -> list[TimelineEntry]:
     ]
 
 
-def _timeline_entry(one: Happening, now: datetime) -> TimelineEntry:
+def _timeline_entry(one: HistoryEvent, now: datetime) -> TimelineEntry:
     known = one.phase in set(Phase)
     shown = phase_badge(Phase(one.phase)) if known else None
     ran = ""

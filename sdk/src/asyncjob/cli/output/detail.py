@@ -22,7 +22,7 @@ from asyncjob.cli.output.resource_tables import time_until
 from asyncjob.cli.output.tables import one_line, render_lines, styled, truncate
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob.rest.jobs import Happening, Job, Link
+from asyncjob.rest.jobs import HistoryEvent, Job, Link
 from asyncjob.rest.resources import CronJobInfo
 
 MAX_PAYLOAD_CHARACTERS: Final = 400
@@ -180,11 +180,11 @@ def _history_lines(job: Job, context: RenderContext) -> Iterator[str]:
     )
 
 
-def _current_attempt(job: Job) -> list[Happening]:
+def _current_attempt(job: Job) -> list[HistoryEvent]:
     """Return the attempt that is under way: history has only those that have ended."""
     if job.phase is not Phase.RUNNING or job.started_at is None:
         return []
-    now = Happening(
+    now = HistoryEvent(
         time=job.started_at, phase=job.phase.value, attempt=job.attempt, worker=job.worker
     )
     return [now]

@@ -10,7 +10,7 @@ from typing import Final
 from asyncjob.cli.durations import parse_time, precise_duration, time_since
 from asyncjob.cli.output.tables import NAMESPACE_HEADING, Cell, Row, Table, prepend_column, row
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.jobs import Happening, JobSummary
+from asyncjob.rest.jobs import HistoryEvent, JobSummary
 
 PHASE_COLOURS: Final[dict[Phase, str]] = {
     Phase.PENDING: "yellow",
@@ -129,13 +129,13 @@ def _wide_job_row(job: JobSummary, now: datetime) -> Row:
 HISTORY_HEADINGS: Final = ("TIME", "PHASE", "ATTEMPT", "TOOK", "WORKER", "WHY")
 
 
-def history_table(history: Sequence[Happening]) -> Table:
+def history_table(history: Sequence[HistoryEvent]) -> Table:
     """Return the table of what happened, oldest first."""
     days = {one.time[:10] for one in history}
     return Table(HISTORY_HEADINGS, [_history_row(one, with_date=len(days) > 1) for one in history])
 
 
-def _history_row(one: Happening, *, with_date: bool) -> Row:
+def _history_row(one: HistoryEvent, *, with_date: bool) -> Row:
     return row(
         format_time(one.time, with_date=with_date),
         Cell(one.phase, phase_colour(one.phase)),
@@ -158,12 +158,12 @@ def format_time(time: str, *, with_date: bool = True) -> str:
     return then.strftime(form) if then else time
 
 
-def attempt_duration(one: Happening) -> str:
+def attempt_duration(one: HistoryEvent) -> str:
     """Return how long the attempt that ended here took."""
     start, end = parse_time(one.start_time), parse_time(one.time)
     return precise_duration((end - start).total_seconds()) if start and end else ""
 
 
-def reason_text(one: Happening) -> str:
+def reason_text(one: HistoryEvent) -> str:
     """Return the reason and its words, once each."""
     return ": ".join(filter(None, (one.reason, one.message)))
