@@ -52,7 +52,7 @@ def test_a_child_that_cannot_be_stored_fails_the_parent_that_did_not_look(field:
     field.create("taken", "leaf", 1)
     field.create("p", "forgetful", {"name": "taken"}, **NO_RETRY)
     status = field.until_phase("p", "DeadLetter")
-    assert "there is a job taken that is no child of this one" in status["message"]
+    assert "there is a job taken that is not a child of this one" in status["message"]
     assert status["error"]["category"] == "Validation"
     field.create("big", "forgetful", {"a": "x" * 1_000_000, "name": "b"}, **NO_RETRY)
     field.until_phase("big", "Succeeded")

@@ -77,9 +77,9 @@ def test_payload_and_result_of_such_a_handler_are_checked_in_its_process() -> No
         ({"isolation": "thread"}, "isolation='thread' is unknown; give 'process'"),
         ({"isolation": ["process"]}, "is unknown"),
         ({"memory_mib": 64}, "memory_mib needs isolation='process'"),
-        ({"isolation": "process", "memory_mib": 0}, "memory_mib=0 is no number of MiB"),
-        ({"isolation": "process", "memory_mib": "1G"}, "memory_mib='1G' is no number of MiB"),
-        ({"isolation": "process", "memory_mib": True}, "memory_mib=True is no number of MiB"),
+        ({"isolation": "process", "memory_mib": 0}, "memory_mib=0 is not a number of MiB"),
+        ({"isolation": "process", "memory_mib": "1G"}, "memory_mib='1G' is not a number of MiB"),
+        ({"isolation": "process", "memory_mib": True}, "memory_mib=True is not a number of MiB"),
     ],
 )
 def test_a_wrong_isolation_is_one_line_that_names_the_type(
@@ -324,7 +324,7 @@ def test_a_handler_has_a_lease_and_a_concurrency_of_its_own() -> None:
 
 @pytest.mark.parametrize("type_", ["", "-x", "x-", "with space", "x\n", "x" * 129, "ü"])
 def test_a_bad_type_is_refused(type_: str) -> None:
-    with pytest.raises(HandlerError, match="no job type"):
+    with pytest.raises(HandlerError, match="not a job type"):
         WorkerApp().handler(type_)(takes_both)
 
 
@@ -398,5 +398,5 @@ def test_an_app_includes_another() -> None:
 
 @pytest.mark.parametrize("category", ["", "x" * 65, "two\nlines"])
 def test_a_category_that_cannot_be_stored_is_refused(category: str) -> None:
-    with pytest.raises(HandlerError, match="no category"):
+    with pytest.raises(HandlerError, match="not a category"):
         WorkerApp().categorize(KeyError, category)

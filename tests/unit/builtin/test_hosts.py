@@ -143,5 +143,5 @@ def test_the_refusal_names_the_variable_and_what_to_add() -> None:
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example.org", ".".join(["abcdefg"] * 32)])
 def test_a_name_that_no_resolver_takes_is_no_name(host: str) -> None:
-    with pytest.raises(ValueError, match="is no host name"):
+    with pytest.raises(ValueError, match="is not a host name"):
         parse_url(f"http://{host}/")

@@ -1,7 +1,9 @@
 """What users read first has no words that a reader has to look up, or to guess at."""
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,8 +18,12 @@ from asyncjob_gateway.problem_types import PROBLEM_TYPES
 from asyncjob_operator.cli import main as operator
 from asyncjob_worker.cli import main as worker
 
+ROOT = Path(__file__).parents[3]
+SOURCES = ("sdk/src", "worker-image/src", "operator/src")
+LOGGING = {"debug", "info", "warning", "error", "exception"}
+
 BANNED = re.compile(
-    r"\b(so many|so long|so often|anew|whoever|for ever|(?<!there )is no|heeds?)\b"
+    r"\b(so many|so long|so often|anew|whoever|for ever|(?<!there )is no(?! longer)|heeds?)\b"
     r"|\b(wish|wishes|told|laws?)\b",
     re.IGNORECASE,
 )
@@ -62,6 +68,29 @@ def rule_texts() -> Iterator[tuple[str, str]]:
             yield rule.id, f"{rule.description} {rule.message_cel}"
 
 
+def messages_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the texts of what a module raises and logs, with their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Raise(exc=ast.Call() as call):
+                pass
+            case ast.Call(func=ast.Attribute(attr=attr)) as call if attr in LOGGING:
+                pass
+            case _:
+                continue
+        for part in ast.walk(call):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.lineno, part.value
+
+
+def all_messages() -> Iterator[tuple[str, str]]:
+    for source in SOURCES:
+        for file in sorted((ROOT / source).rglob("*.py")):
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            for line, text in messages_in(tree):
+                yield f"{file.relative_to(ROOT)}:{line}: {text}", text
+
+
 def test_the_help_of_all_commands_is_plain() -> None:
     for name, command in {
         "asyncjob": root,
@@ -87,6 +116,19 @@ def test_what_the_catalogue_of_errors_says_is_plain() -> None:
 
 def test_problems_of_the_gateway_are_plain() -> None:
     assert archaic((one.slug, f"{one.title}. {one.meaning}") for one in PROBLEM_TYPES) == []
+
+
+def test_errors_and_log_lines_are_plain() -> None:
+    assert archaic(all_messages()) == []
+
+
+def test_a_message_is_found_in_what_is_raised_and_logged() -> None:
+    code = 'raise ValueError(f"{x} is no duration")\nlog.info("starts anew", why="so many")'
+    assert [text for _, text in messages_in(ast.parse(code)) if BANNED.search(text)] == [
+        " is no duration",
+        "starts anew",
+        "so many",
+    ]
 
 
 @pytest.mark.parametrize("text", ["At most so many jobs.", "'x' is no duration", "starts anew"])

@@ -136,7 +136,7 @@ async def test_a_key_used_for_other_content_is_said_by_name() -> None:
 async def test_a_job_of_somebody_else_is_not_taken_for_a_child() -> None:
     order = an_order(name="theirs")
     session = FakeSession(create=[AlreadyExistsError()], get=[job(name="theirs")])
-    with pytest.raises(SubmitConflictError, match="there is a job theirs that is no child"):
+    with pytest.raises(SubmitConflictError, match="there is a job theirs that is not a child"):
         await submit(session, order)
 
 

@@ -72,7 +72,7 @@ MISTAKES = {
     "two_handlers:app": "two handlers for job type 't' (FOLDER/two_handlers.py:9)",
     "bad_handler:app": "it takes 0 parameters",
     "no_resource:app": "no resource of type float",
-    "bad_type:app": "'-' is no job type",
+    "bad_type:app": "'-' is not a job type",
     ":app": "':app' names no module: give it as module:attribute",
     "..up:app": "'..up:app' names no module",
 }

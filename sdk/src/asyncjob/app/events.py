@@ -112,7 +112,7 @@ def inspect_hook(events: frozenset[Event], function: Callable[..., Any]) -> Hook
     if not events:
         inspected.refuse("it names no event: @app.on(Event.SUCCEEDED)")
     if inspected.is_generator or inspected.is_async_generator:
-        inspected.refuse("it yields; a hook is told and returns")
+        inspected.refuse("it yields: a hook has to return")
     if len(inspected.positional) != 1:
         inspected.refuse(f"it takes {len(inspected.positional)} parameters, not (event)")
     return Hook(events, function, inspected.is_async, inspected.needs, inspected.label)

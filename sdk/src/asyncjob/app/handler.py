@@ -280,4 +280,4 @@ def _check_isolation(type_: str, isolation: str | None, memory_mib: int | None) 
     if isolation is None:
         raise HandlerError(f"handler {type_!r}: memory_mib needs isolation='process'")
     if type(memory_mib) is not int or memory_mib < 1:
-        raise HandlerError(f"handler {type_!r}: memory_mib={memory_mib!r} is no number of MiB")
+        raise HandlerError(f"handler {type_!r}: memory_mib={memory_mib!r} is not a number of MiB")

@@ -174,7 +174,7 @@ class WorkerApp:
         """
         if not is_valid_category(category):
             raise HandlerError(
-                f"{category!r} is no category: 1 to {MAX_CATEGORY_LENGTH} characters"
+                f"{category!r} is not a category: 1 to {MAX_CATEGORY_LENGTH} characters"
             )
         self._categories[kind] = category
 
@@ -237,7 +237,7 @@ class WorkerApp:
             )
         if len(type_) > _MAX_TYPE_LENGTH or not re.fullmatch(TYPE_PATTERN, type_):
             raise HandlerError(
-                f"{type_!r} is no job type: letters, digits, '.', '_', '/' and '-' are allowed, "
+                f"{type_!r} is not a job type: letters, digits, '.', '_', '/' and '-' are allowed, "
                 f"at most {_MAX_TYPE_LENGTH}, and it begins and ends with a letter or digit"
             )
         if type_ in self._handlers:

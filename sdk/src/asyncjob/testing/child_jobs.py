@@ -141,7 +141,7 @@ class FakeChildJobs:
         meta = child(found.obj, "metadata")
         if text(child(meta, "labels"), PARENT_LABEL) != self._parent_uid:
             raise SubmitConflictError(
-                f"there is a job {manifest.name} that is no child of this one: give another name"
+                f"there is a job {manifest.name} that is not a child of this one: give another name"
             )
         if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
             what = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"

@@ -66,7 +66,7 @@ def invalid_error(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError
 def _read_manifest(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
     name = text(child(manifest, "metadata"), "name")
     if len(name) > _MAX_NAME_LENGTH or not re.match(NAME_PATTERN, name):
-        raise invalid_error(f"metadata.name: {name!r} is no name of an object")
+        raise invalid_error(f"metadata.name: {name!r} is not a valid name of an object")
     who = f'{model.__name__} "{name}"'
     try:
         read = model.model_validate_json(encode(manifest), strict=True)

@@ -88,7 +88,7 @@ def _read_hosts(environ: Mapping[str, str]) -> HostAllowList:
 
 def _check_path(entry: str) -> str:
     if not entry.startswith("/") or entry != str(PurePosixPath(entry)) or ".." in entry.split("/"):
-        raise ConfigError(f"{EXEC_ALLOW}: {entry!r} is no absolute path of a program")
+        raise ConfigError(f"{EXEC_ALLOW}: {entry!r} is not an absolute path of a program")
     return entry
 
 
@@ -96,7 +96,7 @@ def _read_names(environ: Mapping[str, str], variable: str, default: str = "") ->
     names = _read_list(environ, variable, default)
     for name in names:
         if not _VARIABLE_NAME.fullmatch(name):
-            raise ConfigError(f"{variable}: {name!r} is no name of an environment variable")
+            raise ConfigError(f"{variable}: {name!r} is not the name of an environment variable")
     return names
 
 

@@ -89,7 +89,7 @@ class ExecCall(BuiltInModel):
     @classmethod
     def _check_program(cls, argv: list[str]) -> list[str]:
         if not argv[0].startswith("/"):
-            raise ValueError(f"{argv[0]!r} is no absolute path: programs are not searched for")
+            raise ValueError(f"{argv[0]!r} is not an absolute path: programs are not searched for")
         return argv
 
 

@@ -71,7 +71,7 @@ def parse_host(text: str) -> AllowedHost:
     """Return an entry of the list: host, *.domain, either with :port; raises ValueError."""
     match = _ENTRY.fullmatch(text.lower())
     if match is None:
-        raise ValueError(f"{text!r} is no host, host:port or *.domain (IPv6 in brackets)")
+        raise ValueError(f"{text!r} is not a host, host:port or *.domain (IPv6 in brackets)")
     if match["any"] and _is_address(match["host"]):
         raise ValueError(f"{text!r} puts a wildcard before an address")
     name = _canonical(match["host"].strip("[]"))
@@ -103,7 +103,7 @@ def _canonical(host: str) -> str:
 
 
 def _refuse(host: str) -> str:
-    raise ValueError(f"{host!r} is no host name")
+    raise ValueError(f"{host!r} is not a host name")
 
 
 def _is_address(host: str) -> bool:

@@ -56,7 +56,7 @@ def statuses_of(text: int | str) -> range:
         return range(first, first + 100)
     match = _RANGE.fullmatch(str(text))
     if match is None:
-        raise ValueError(f'{text!r} is no status: write 201, "200-204" or "2xx"')
+        raise ValueError(f'{text!r} is not a status: write 201, "200-204" or "2xx"')
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise ValueError(f"{text!r} ends before it begins")

@@ -167,7 +167,7 @@ class AttemptChildJobs:
         meta = child(found, "metadata")
         if text(child(meta, "labels"), PARENT_LABEL) != self._held.job.uid:
             raise SubmitConflictError(
-                f"there is a job {manifest.name} that is no child of this one: give another name"
+                f"there is a job {manifest.name} that is not a child of this one: give another name"
             )
         if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
             clash = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"

@@ -111,7 +111,7 @@ def _parse_frame(body: bytes) -> JsonObject:
     except orjson.JSONDecodeError as error:
         raise FrameError(f"a frame of {len(body)} bytes is not JSON") from error
     if not isinstance(message, dict):
-        raise FrameError(f"a frame of {len(body)} bytes is no object")
+        raise FrameError(f"a frame of {len(body)} bytes is not an object")
     return message
 
 
