@@ -15,8 +15,9 @@ from asyncjob.cli.entry import COMMANDS, root
 from asyncjob.explanations.texts import Kind, by_code
 from asyncjob_dev.reference.blocks import table
 from asyncjob_dev.reference.explanations import in_page
+from asyncjob_dev.reference.options import option_table
 from asyncjob_worker.cli import run
-from asyncjob_worker.options import documented_options
+from asyncjob_worker.options import PREFIX
 
 UNWRAPPED = "\b\n"
 """Before what click must not wrap."""
@@ -108,10 +109,4 @@ def _options(parameters: list[click.Parameter], context: click.Context) -> str:
 
 def worker_options() -> str:
     """Return the table of options: variable, default, meaning."""
-    return table(
-        ("Option", "Variable", "Default", "Meaning"),
-        [
-            (f"`{option.flag}`", f"`{option.variable}`", option.default, option.meaning)
-            for option in documented_options(run)
-        ],
-    )
+    return option_table(run, PREFIX)

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from asyncjob_dev.reference.blocks import table
+from asyncjob_dev.reference.options import option_table
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.auth.rights import RIGHTS
-from asyncjob_gateway.cli import option_docs, run
+from asyncjob_gateway.cli import ENV_PREFIX, run
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
 
 Operation = dict[str, Any]
@@ -75,10 +76,4 @@ def gateway_rights() -> str:
 
 def gateway_options() -> str:
     """Return the table of the gateway's options."""
-    return table(
-        ("Option", "Variable", "Default", "Meaning"),
-        [
-            (f"`{option.flag}`", f"`{option.variable}`", option.default, option.meaning)
-            for option in option_docs(run)
-        ],
-    )
+    return option_table(run, ENV_PREFIX)

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import click
@@ -234,31 +233,6 @@ def all_options(command: F) -> F:
     for option in reversed([option for group in OPTION_GROUPS for option in group]):
         command = option(command)
     return command
-
-
-@dataclass(frozen=True, slots=True)
-class OptionDoc:
-    """One option as the reference shows it."""
-
-    flag: str
-    variable: str
-    default: str
-    meaning: str
-
-
-def option_docs(command: click.Command) -> Iterator[OptionDoc]:
-    """Return what the reference says of each option of a command."""
-    for option in command.params:
-        if isinstance(option, click.Option):
-            variable = f"{ENV_PREFIX}_{(option.name or '').upper()}"
-            yield OptionDoc(option.opts[0], variable, _default_text(option), option.help or "")
-
-
-def _default_text(option: click.Option) -> str:
-    if isinstance(option.show_default, str):
-        return option.show_default
-    number = isinstance(option.default, float)
-    return f"`{option.default:g}`" if number else f"`{option.default}`"
 
 
 _REPEATABLE_OPTIONS: Final = {

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
+from asyncjob_dev.reference.options import DocumentedOption, documented_options
 from asyncjob_worker.cli import run
-from asyncjob_worker.options import PREFIX, DocumentedOption, documented_options
+from asyncjob_worker.options import PREFIX
 from asyncjob_worker.settings import Settings
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/worker.md").read_text(encoding="utf-8")
@@ -17,7 +18,7 @@ ROWS = [
     for line in TABLE.splitlines()
     if line.startswith("| `--")
 ]
-OPTIONS = list(documented_options(run))
+OPTIONS = list(documented_options(run, PREFIX))
 
 NOT_SETTINGS = {
     "kubeconfig",

@@ -6,8 +6,7 @@ anything starts. The reference page is generated from these definitions.
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import click
@@ -287,29 +286,3 @@ class TerseCommand(click.Command):
         except click.UsageError as error:
             message = " ".join(error.format_message().split())
             raise click.UsageError(f"{message} See `asyncjob-worker run --help`.") from error
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentedOption:
-    """One option as the reference shows it; `default` is empty where there is none."""
-
-    flag: str
-    variable: str
-    default: str
-    meaning: str
-
-
-def documented_options(command: click.Command) -> Iterator[DocumentedOption]:
-    """Return each option of a command as the reference shows it."""
-    for option in command.params:
-        if isinstance(option, click.Option):
-            variable = option.envvar or f"{PREFIX}_{(option.name or '').upper()}"
-            default = _default_text(option)
-            yield DocumentedOption(option.opts[0], str(variable), default, option.help or "")
-
-
-def _default_text(option: click.Option) -> str:
-    if isinstance(option.show_default, str):
-        return option.show_default
-    number = isinstance(option.default, float)
-    return f"`{option.default:g}`" if number else f"`{option.default}`"
