@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.metrics import MetricSpec, gateway
-from asyncjob.metrics.prometheus import Samples
+from asyncjob.metrics.prometheus import MetricSource, Samples
 from asyncjob_gateway.app import make_asgi_app
 from asyncjob_gateway.auth.authentication import (
     Authenticator,
@@ -35,7 +35,7 @@ from asyncjob_gateway.limits.bodies import BodyReader
 from asyncjob_gateway.limits.connections import ConnectionLimits, ConnectionTable, protocol_class
 from asyncjob_gateway.settings import GatewaySettings
 from asyncjob_gateway.streams import StreamLimiter
-from asyncjob_gateway.telemetry import GatewayMetrics, MetricSource
+from asyncjob_gateway.telemetry import GatewayMetrics
 
 SPARE_DESCRIPTORS: Final = 128
 """For logs, libraries, the metrics port, and connections that are being closed."""

@@ -8,26 +8,18 @@ hold secrets; metric labels are bounded.
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.registry import Collector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.metrics import MetricSpec, gateway
-from asyncjob.metrics.prometheus import (
-    MetricFamily,
-    Samples,
-    counter,
-    gauge,
-    histogram,
-    metric_family,
-)
+from asyncjob.metrics.prometheus import MetricSource, SourceCollector, counter, gauge, histogram
 from asyncjob.tracing.context import normalize_traceparent, trace_id_of
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.errors import RefusedError
@@ -38,10 +30,6 @@ def bind_log_context(*, job: str | None = None, trace: str | None = None) -> Non
     """Name what is given; `trace` is a `traceparent`."""
     named = {"job": job, "trace_id": trace_id_of(trace)}
     structlog.contextvars.bind_contextvars(**{key: text for key, text in named.items() if text})
-
-
-MetricSource = Callable[[], Samples]
-"""Gives label values → value, whenever somebody asks."""
 
 
 class GatewayMetrics:
@@ -85,16 +73,7 @@ class GatewayMetrics:
 
     def register_sources(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
         """Show what the sources say whenever somebody asks."""
-        self.registry.register(_SourceCollector(sources))
-
-
-class _SourceCollector(Collector):
-    def __init__(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
-        self._sources = sources
-
-    def collect(self) -> Iterator[MetricFamily]:
-        for spec, source in self._sources.items():
-            yield metric_family(spec, source())
+        self.registry.register(SourceCollector(sources))
 
 
 log = structlog.get_logger()

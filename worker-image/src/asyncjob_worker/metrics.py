@@ -5,21 +5,17 @@ have a fixed set of values. What a component counts anyway is read from it when 
 collected, see `metric_sources`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.registry import Collector
 
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.metrics import CardinalityLimit, MetricSpec, worker
-from asyncjob.metrics.prometheus import MetricFamily, Samples, counter, histogram, metric_family
+from asyncjob.metrics.prometheus import MetricSource, SourceCollector, counter, histogram
 
 MAX_TYPES: Final = 100
 """Job types beyond this number are shown as `other`."""
-
-MetricSource = Callable[[], Samples]
-"""Returns the samples of one metric at the time of a scrape."""
 
 
 class Metrics:
@@ -75,13 +71,4 @@ class Metrics:
 
     def add_sources(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
         """Show metrics whose samples are read from the sources at each scrape."""
-        self.registry.register(_SourceCollector(sources))
-
-
-class _SourceCollector(Collector):
-    def __init__(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
-        self._sources = sources
-
-    def collect(self) -> Iterator[MetricFamily]:
-        for spec, source in self._sources.items():
-            yield metric_family(spec, source())
+        self.registry.register(SourceCollector(sources))

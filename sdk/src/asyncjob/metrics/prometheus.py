@@ -3,7 +3,7 @@
 Only for components that ask for the extra `metrics`; the SDK itself does not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from asyncjob.extras import needs
 from asyncjob.metrics import MetricSpec, MetricType
@@ -17,12 +17,16 @@ with needs("metrics"):
         disable_created_metrics,
     )
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.registry import Collector
 
 # They would be a second series for each counter, which is in no table and no query.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library is typed but for this
 
 Samples = Mapping[tuple[str, ...], float]
 """Label values → value."""
+
+MetricSource = Callable[[], Samples]
+"""Returns the samples of one metric at the time of a scrape."""
 
 MetricFamily = CounterMetricFamily | GaugeMetricFamily
 
@@ -51,3 +55,15 @@ def metric_family(metric: MetricSpec, samples: Samples) -> MetricFamily:
     for labels, value in samples.items():
         made.add_metric(labels, value)
     return made
+
+
+class SourceCollector(Collector):
+    """Shows metrics whose samples are read from their sources at each scrape."""
+
+    def __init__(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
+        self._sources = sources
+
+    def collect(self) -> Iterator[MetricFamily]:
+        """Return all of them as they are now."""
+        for spec, source in self._sources.items():
+            yield metric_family(spec, source())
