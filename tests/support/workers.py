@@ -22,7 +22,6 @@ from asyncjob.names import (
     WORKER_COMPONENT,
     collection_path,
     job_path,
-    job_status_path,
 )
 from asyncjob_dev.api import Api, Object, write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
@@ -120,10 +119,6 @@ class Field:
     def cancel(self, name: str) -> None:
         """Request the cancellation of the job."""
         self.patch(name, {"spec": {"cancel": True}})
-
-    def write_status(self, name: str, fields: Mapping[str, Any]) -> Object:
-        """Write the status as the operator may."""
-        return self.api.merge(job_status_path(self.namespace, name), {"status": dict(fields)})
 
     def until_status(
         self, name: str, probe: Callable[[Object], Any], within: float = 15.0

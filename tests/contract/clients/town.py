@@ -92,11 +92,6 @@ class Place:
         return f"idle-{self.number}"
 
     @property
-    def busy_queue(self) -> str:
-        """The queue that the worker serves."""
-        return "default"
-
-    @property
     def label(self) -> dict[str, str]:
         """A label that only this scenario's jobs have."""
         return {"scenario": str(self.number)}

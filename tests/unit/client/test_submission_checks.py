@@ -41,7 +41,8 @@ def test_names_follow_from_keys_and_namespaces() -> None:
     assert keyed.name != other.name
     row = made(deduplicationId="k")
     assert row.name_prefix != keyed.name
-    assert [row.with_dedup_sequence(number).dedup_sequence for number in (1, 2, 3)] == [1, 2, 3]
+    names = [row.with_dedup_sequence(number).name for number in (1, 2, 3)]
+    assert [sequence_of(name, row.name_prefix) for name in names] == [1, 2, 3]
     assert (
         sequence_of("anything", row.name_prefix)
         == sequence_of(f"{row.name_prefix}-x", row.name_prefix)

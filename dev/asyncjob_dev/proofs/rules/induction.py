@@ -28,7 +28,7 @@ from asyncjob.rules.policy import (
 from asyncjob.rules.rule import all_rules_hold, expand_names
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.proofs.rules.admission import CRD_RULES, POLICIES, Subresource, rules_of
+from asyncjob_dev.proofs.rules.admission import CRD_RULES, POLICIES, Subresource
 from asyncjob_dev.proofs.rules.cel import Node, parse
 from asyncjob_dev.proofs.rules.render import Rendering
 from asyncjob_dev.proofs.rules.state_promises import STATES
@@ -318,9 +318,3 @@ def new_solver(conditions: Iterable[Bool]) -> z3.Solver:
     solver.set("rlimit", MAX_EFFORT)
     solver.add(*conditions)
     return solver
-
-
-def translated_rules() -> tuple[str, ...]:
-    """Return the ids of the rules that the proof is about."""
-    ids = [rule.id for subresource in Subresource for rule in rules_of(subresource)]
-    return (*ids, CONTROL_NOT_AT_CREATION.id)

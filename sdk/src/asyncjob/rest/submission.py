@@ -24,13 +24,6 @@ class Submission(JobOptions, RequestModel):  # the last base says that unknown f
     """Labels of the job, for label selectors."""
 
 
-class Batch(RequestModel):
-    """Jobs to create. Each is accepted or refused independently."""
-
-    jobs: Annotated[list[Submission], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
-    """The jobs, at most 1000."""
-
-
 class Submitted(ResponseModel):
     """Result of a submission."""
 

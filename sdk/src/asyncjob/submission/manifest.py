@@ -151,11 +151,6 @@ class JobManifest:
             "spec": self.spec,
         }
 
-    @property
-    def dedup_sequence(self) -> int:
-        """Return the number among the jobs with the same deduplicationId, from 1 on; or 0."""
-        return sequence_of(self.name, self.name_prefix) if self.name_prefix else 0
-
     def with_dedup_sequence(self, sequence: int) -> "JobManifest":
         """Return the same as the job of this number among those with its deduplicationId."""
         return replace(self, name=sequence_name(self.name_prefix, sequence))
