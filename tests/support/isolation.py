@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from asyncjob import WorkerApp
-from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
+from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.execution.attempt import Attempt
 from asyncjob_worker.isolation.executor import HandlerExecutor
 from asyncjob_worker.isolation.pool import ProcessPool
 from asyncjob_worker.isolation.protocol import ProcessConfig
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
-from support.callbacks import ignore
+from support.callbacks import ignore, no_children
 from support.isolated_app import app
-from support.worker_parts import held
+from support.worker_parts import attempt_services, held
 
 T = TypeVar("T")
 
@@ -71,15 +71,13 @@ class Shop:
         jobs_each: int = 0,
         begin: ProcessConfig | None = None,
         app: WorkerApp = app,
-        children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs(),
+        children: Callable[[HeldJob], ChildJobs] = no_children,
         **settings: Any,
     ) -> None:
         self.settings = Settings(**{"app": TARGET, "stop_grace_seconds": PATIENCE, **settings})
         self.pool = ProcessPool(begin or begin_with(), most, jobs_per_process=jobs_each)
         starts = HandlerExecutor(1, self.pool)
-        self.tools = replace(
-            AttemptServices.from_settings(self.settings), executor=starts, children=children
-        )
+        self.tools = replace(attempt_services(self.settings), executor=starts, children=children)
         self.app = app
 
     async def run(self, of: HeldJob) -> PhaseChange | None:

@@ -7,13 +7,18 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from asyncjob import WorkerApp
-from asyncjob.errors import ApiError
+from asyncjob.errors import ApiError, NoClusterError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.clock import boottime
+from asyncjob_worker.execution.attempt import AttemptServices
+from asyncjob_worker.execution.hooks import HookEvents, Hooks
+from asyncjob_worker.execution.payloads import ReadObject
 from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.settings import Settings
+from support.callbacks import no_children
 
 ME = LeaseHolder("worker-0", "pod-uid", "worker-0/1")
 NOW = "2026-01-01T00:00:00.000Z"
@@ -78,6 +83,25 @@ def an_app() -> WorkerApp:
         return payload
 
     return app
+
+
+async def no_cluster(_path: str) -> JsonObject:
+    """Stand in for the API server where there is none."""
+    raise NoClusterError
+
+
+def attempt_services(
+    settings: Settings | None = None, read_object: ReadObject = no_cluster
+) -> AttemptServices:
+    """Return what attempts share, for one at a time, without child jobs."""
+    return AttemptServices.from_settings(
+        settings or Settings(concurrency=1), read_object, no_children
+    )
+
+
+def no_hooks() -> HookEvents:
+    """Return the events of a worker whose app has no hooks."""
+    return HookEvents(Hooks(()), ME, "ns", Settings())
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 import orjson
 
+from asyncjob.app.child_jobs import NoChildJobs
 from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.job_view import JobView
@@ -99,6 +100,9 @@ class _Session:
         self.access = SimpleNamespace(namespace=job_states.NAMESPACE)
         self._answers = answers
 
+    async def get(self, path: str) -> Any:
+        raise AssertionError(f"a plain job has its payload with it: {path}")
+
     async def merge_patch(self, path: str, body: Any, **_: Any) -> Any:
         orjson.dumps(body)
         return self._answers[path]
@@ -128,7 +132,10 @@ class WorkerPath:
         late = HeartbeatLag(TICK_SECONDS, monotonic)
         self._claimer = Claimer(session, app, queue, job_states.HOLDER, enforced, lag=late)
         self._reporter = OutcomeWriter(session, lambda _held, move, _error: move)
-        self._settings, self._tools = settings, AttemptServices.from_settings(settings)
+        self._settings = settings
+        self._tools = AttemptServices.from_settings(
+            settings, session.get, lambda _held: NoChildJobs()
+        )
         self._reader = RowReader()
         self.backlog = Backlog(takeover_delay=0.15, limit=LIMIT)
 

@@ -58,15 +58,15 @@ class CronJobs:
         quarantine: Quarantine,
         now: Callable[[], Now],
     ) -> None:
-        def saw_job(obj: JsonObject) -> None:
+        def on_job(obj: JsonObject) -> None:
             job_evaluator.on_update(obj, just_changed=True)
 
         def enqueue(uid: str) -> None:
             cron = self.evaluator.locate(uid)
-            todo.add(uid, cron.namespace if cron else "")
+            queue.add(uid, cron.namespace if cron else "")
 
         self._session = session
-        todo = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
+        queue = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
         self.evaluator = CronJobEvaluator(
             settings.identity,
             job_evaluator.scheduled_jobs,
@@ -85,17 +85,17 @@ class CronJobs:
             self._resync,
             settings.resync_interval,
         )
-        actor = CronJobReconciler(
+        reconciler = CronJobReconciler(
             session,
             self.evaluator,
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=events,
             metrics=metrics,
             leads=leadership.leads,
-            on_job=saw_job,
+            on_job=on_job,
         )
         self.reconcilers = ReconcilePool(
-            todo, actor, leadership, quarantine, self.evaluator.evaluate
+            queue, reconciler, leadership, quarantine, self.evaluator.evaluate
         )
 
     def start(self, tasks: TaskSupervisor, findings: Findings) -> None:

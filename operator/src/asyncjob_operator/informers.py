@@ -41,18 +41,12 @@ class Informers:
         scopes: list[InformerStore] = []
         if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
             evaluator.worker_pods.pods_known = True
-            workers = evaluator.worker_pods
-            scopes += self._start_informers(
-                "pods",
-                pods_path,
-                PodCacheAdapter(workers),
-                WORKER_SELECTOR,
-                workers.on_pods_relisted,
-            )
+            adapter: CacheAdapter = PodCacheAdapter(evaluator.worker_pods)
+            scopes += self._start_informers("pods", pods_path, adapter)
         if findings.allows("list", "leases") and findings.allows("watch", "leases"):
             evaluator.worker_registry.leases_watched = True
             adapter = WorkerLeaseCacheAdapter(evaluator.worker_pods, evaluator.worker_registry)
-            scopes += self._start_informers("leases", leases_path, adapter, WORKER_SELECTOR)
+            scopes += self._start_informers("leases", leases_path, adapter)
         return scopes
 
     def _start_informers(
@@ -60,27 +54,22 @@ class Informers:
         title: str,
         path: Callable[[str | None], str],
         adapter: CacheAdapter,
-        params: dict[str, str],
-        on_page: Callable[[], None] = lambda: None,
     ) -> list[InformerStore]:
         return [
             self._start_informer(
                 watch_name(title, namespace),
                 path(namespace),
-                InformerStore(adapter, namespace, self._quarantine, on_page),
-                params,
+                InformerStore(adapter, namespace, self._quarantine),
             )
             for namespace in self._namespaces
         ]
 
-    def _start_informer(
-        self, name: str, path: str, store: InformerStore, params: dict[str, str]
-    ) -> InformerStore:
+    def _start_informer(self, name: str, path: str, store: InformerStore) -> InformerStore:
         async def run(health: LoopHealth) -> None:
             def on_health(*, went_well: bool) -> None:
                 (health.tick if went_well else health.attempted)()
 
-            await run_informer(self._session, path, store, params, on_health=on_health)
+            await run_informer(self._session, path, store, WORKER_SELECTOR, on_health=on_health)
 
         self.names.append(name)
         self._tasks.start(name, run)

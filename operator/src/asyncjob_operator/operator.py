@@ -292,12 +292,7 @@ class Operator:
             await asyncio.Event().wait()
 
     def _start_loops(self) -> None:
-        settings, parts, metrics, start = (
-            self._settings,
-            self._components,
-            self._metrics,
-            self._tasks.start,
-        )
+        settings, parts, start = self._settings, self._components, self._tasks.start
         start("job reconcilers", parts.job_reconcilers.run)
         start("admission reconcilers", parts.admission_reconcilers.run)
         start("event recorder", parts.events.run)
@@ -305,11 +300,7 @@ class Operator:
         start(
             "recovery summary", lambda health: run_recovery_summary(parts.recovery_summary, health)
         )
-        start(
-            REQUEUE_TIMER,
-            lambda health: run_requeue_timer(parts.job_evaluator, metrics, health),
-            metrics.recovery_errors.inc,
-        )
+        start(REQUEUE_TIMER, self._run_requeue_timer)
         start("job resync", self._run_resync)
         start(
             "queue status",
@@ -346,15 +337,19 @@ class Operator:
         if self._kopf_watches_jobs:
             self._kopf_session.restart(JOBS)
             return
-        failed = self._metrics.watch_restarts.inc
         for namespace in self._settings.watched_namespaces:
             run = functools.partial(self._watch_jobs, namespace)
-            self._tasks.start(_watch_name(JOBS, namespace), run, failed, MAX_WATCH_PAUSE)
+            self._tasks.start(_watch_name(JOBS, namespace), run, MAX_WATCH_PAUSE)
 
     async def _watch_jobs(self, namespace: str | None, health: LoopHealth) -> None:
-        with health.idle():
-            await wait_for_job_api(self._session)
-        await self._job_watch.run(namespace)
+        with self._metrics.watch_restarts.count_exceptions():
+            with health.idle():
+                await wait_for_job_api(self._session)
+            await self._job_watch.run(namespace)
+
+    async def _run_requeue_timer(self, health: LoopHealth) -> None:
+        with self._metrics.recovery_errors.count_exceptions():
+            await run_requeue_timer(self._components.job_evaluator, self._metrics, health)
 
     async def _resync_namespace(self, namespace: str | None) -> str:
         parts, metrics = self._components, self._metrics

@@ -33,7 +33,6 @@ class TaskSupervisor:
         self,
         name: str,
         run: LoopFunction,
-        on_failure: Callable[[], None] = lambda: None,
         max_pause: float = float("inf"),
     ) -> None:
         """Start a loop; one of the same name is ended. `max_pause`: a longest pause of its own."""
@@ -43,9 +42,7 @@ class TaskSupervisor:
             self._replaced.add(before)
         backoff = ExponentialBackoff(self._backoff_initial, min(self._backoff_max, max_pause))
         health = self._health_monitor.loop(name)
-        self._tasks[name] = asyncio.create_task(
-            supervise(health, run, backoff, on_failure), name=name
-        )
+        self._tasks[name] = asyncio.create_task(supervise(health, run, backoff), name=name)
 
     async def stop(self, *, except_for: str = "") -> None:
         """End all loops, or all but one, and wait until they have ended."""
@@ -62,12 +59,7 @@ BACKOFF_RESET_SECONDS = 60.0
 """Seconds without a failure after which a loop's pauses are short again."""
 
 
-async def supervise(
-    health: LoopHealth,
-    run: Callable[[LoopHealth], Awaitable[None]],
-    backoff: ExponentialBackoff,
-    on_failure: Callable[[], None],
-) -> None:
+async def supervise(health: LoopHealth, run: LoopFunction, backoff: ExponentialBackoff) -> None:
     """Run, and run again, until cancelled.
 
     A request that fails counts as an attempt of the loop. Any other error does not, so that a loop
@@ -84,7 +76,6 @@ async def supervise(
             log.warning("interrupted", loop=name, error=str(error))
         except Exception:  # supervises: the operator goes on
             log.exception("failed", loop=name)
-        on_failure()
         if monotonic() - started_at > BACKOFF_RESET_SECONDS:
             backoff.reset()
         pause = backoff.next_delay()

@@ -1,6 +1,7 @@
 """What health and leadership follow from."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,10 +14,9 @@ from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.kube.leader_election import AlwaysLeader
 from asyncjob_operator.operator import Operator
 from asyncjob_operator.settings import Settings
-from asyncjob_operator.supervision import supervise
+from asyncjob_operator.supervision import LoopFunction, supervise
 from asyncjob_operator.telemetry.loop_health import HealthMonitor, LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.callbacks import ignore
 
 LIMIT = 900.0
 
@@ -111,9 +111,7 @@ async def test_a_loop_that_ends_by_itself_again_and_again_is_stuck_and_an_outage
         raise error
 
     health = vitals.loop("loop")
-    supervised = asyncio.create_task(
-        supervise(health, fail, cast("Any", NoPause()), on_failure=ignore)
-    )
+    supervised = asyncio.create_task(supervise(health, fail, cast("Any", NoPause())))
     await long_enough.wait()
     supervised.cancel()
     assert bool(vitals.stalled()) is is_stuck
@@ -151,6 +149,25 @@ def test_when_kopf_lists_anew_that_is_counted_and_what_it_lists_is_compared(scen
     operator.on_relist(WatchedCollection(JOBS, "one"))
     assert operator._resync_timer._triggered.is_set()
     assert operator._metrics.watch_restarts._value.get() == 3
+
+
+@pytest.mark.parametrize("metric", ["watch_restarts", "recovery_errors"])
+async def test_a_loop_that_fails_is_counted(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, metric: str
+) -> None:
+    async def fail(*_: object) -> None:
+        raise UnknownOutcomeError("no answer")
+
+    for function in ("wait_for_job_api", "run_requeue_timer"):
+        monkeypatch.setattr(f"asyncjob_operator.operator.{function}", fail)
+    operator = scene.operator
+    loops: dict[str, LoopFunction] = {
+        "watch_restarts": partial(operator._watch_jobs, None),
+        "recovery_errors": operator._run_requeue_timer,
+    }
+    with pytest.raises(UnknownOutcomeError):
+        await loops[metric](HealthMonitor(LIMIT, lambda: 0.0).loop("loop"))
+    assert getattr(operator._metrics, metric)._value.get() == 1
 
 
 def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(

@@ -16,7 +16,7 @@ from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.callbacks import ignore
-from support.worker_parts import held, job
+from support.worker_parts import attempt_services, held, job
 
 
 class Picky(BaseModel):
@@ -30,7 +30,7 @@ class Picky(BaseModel):
 
 @pytest.fixture
 def tools() -> Iterator[AttemptServices]:
-    tools = AttemptServices.from_settings(Settings(concurrency=1))
+    tools = attempt_services()
     yield tools
     tools.executor.close()
 

@@ -23,12 +23,12 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.callbacks import ignore
 from support.child_jobs import an_order, stored
-from support.worker_parts import Call, FakeSession, Pauses, held
+from support.worker_parts import Call, FakeSession, Pauses, attempt_services, held
 
 
 @pytest.fixture
 def tools() -> Iterator[AttemptServices]:
-    made = AttemptServices.from_settings(Settings(concurrency=1))
+    made = attempt_services()
     yield made
     made.executor.close()
 

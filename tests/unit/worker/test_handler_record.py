@@ -17,9 +17,11 @@ from asyncjob_worker.execution.runner import JobRunner
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING
 from support.callbacks import ignore, no_children
-from support.worker_parts import held
+from support.worker_parts import held, no_cluster, no_hooks
 
 STAY = threading.Event()
 
@@ -44,6 +46,10 @@ def runner(record: HandlerRecorder | None) -> JobRunner:
         heartbeat=cast("HeartbeatThread", silent),
         outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=write)),
         on_exhausted=STAY.set,
+        events=no_hooks(),
+        read_object=no_cluster,
+        metrics=Metrics(),
+        tracing=NO_TRACING,
         record=record,
         children=no_children,
         on_abandoned=ignore,

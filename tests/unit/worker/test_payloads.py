@@ -18,10 +18,10 @@ from asyncjob.errors import ForbiddenError, ObjectNotFoundError, UnknownOutcomeE
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.offload import Address, Store, offload
-from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.execution.attempt import Attempt
 from asyncjob_worker.settings import OffloadSettings, Settings
 from support.callbacks import ignore
-from support.worker_parts import Answer, FakeSession, held
+from support.worker_parts import Answer, FakeSession, attempt_services, held
 
 SECRET = {"secretKeyRef": {"name": "mail", "key": "order"}}
 CONFIG_MAP = {"configMapKeyRef": {"name": "mail", "key": "order"}}
@@ -47,7 +47,7 @@ async def run(
 ) -> PhaseChange:
     session, app = FakeSession(get=answers), an_app(payload)
     settings = Settings(concurrency=1, offload=offload or OffloadSettings())
-    tools = AttemptServices.from_settings(settings, session.session.get)
+    tools = attempt_services(settings, session.session.get)
     job = held(spec={"payloadFrom": source})
     if stop:
         job.stop(stop)
@@ -80,7 +80,7 @@ async def attempt(function: Any, *, cut: bool = False, **of: Any) -> PhaseChange
     """Return what becomes of a job; `cut` is one that could not be read as a whole."""
     app, settings = WorkerApp(), Settings(concurrency=1)
     app.handler("echo")(function)
-    tools = AttemptServices.from_settings(settings)
+    tools = attempt_services(settings)
     try:
         job = replace(held(**of), too_deep=cut)
         move = await Attempt(job, app.handlers["echo"], app, settings, tools, on_start=ignore).run()
@@ -260,7 +260,7 @@ async def test_the_content_of_a_secret_is_checked_before_a_process_of_its_own_se
     app = an_app(Strict)
     handler = replace(app.handlers["echo"], isolation=Isolation.PROCESS)
     settings = Settings(concurrency=1)
-    tools = AttemptServices.from_settings(
+    tools = attempt_services(
         settings, FakeSession(get=[secret('{"number": "hunter2"}')]).session.get
     )
     move = await Attempt(

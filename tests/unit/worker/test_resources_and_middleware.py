@@ -4,6 +4,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,13 +15,13 @@ from asyncjob.app import CallNext, HandlerError, Resources
 from asyncjob.app.context import Stop
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_worker.execution.attempt import Attempt, AttemptServices
+from asyncjob_worker.execution.attempt import Attempt
 from asyncjob_worker.execution.handler_task import MiddlewareStarter
 from asyncjob_worker.isolation.executor import HandlerExecutor, RunningHandler
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.callbacks import ignore
-from support.worker_parts import held
+from support.worker_parts import attempt_services, held
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 TEXT = Resources({str: "resource"})
@@ -32,7 +33,7 @@ class Bench:
     def __init__(self) -> None:
         self.app = WorkerApp()
         self.steps: list[str] = []
-        self.tools = AttemptServices.from_settings(Settings(concurrency=1))
+        self.tools = attempt_services()
         self.abandoned = False
 
     def wrap(self, name: str) -> None:
@@ -44,9 +45,7 @@ class Bench:
             return result
 
     async def run(self, of: HeldJob | None = None, **settings: Any) -> PhaseChange | None:
-        tools = AttemptServices(
-            self.tools.executor, self.tools.payloads, self.tools.results, resources=TEXT
-        )
+        tools = replace(self.tools, resources=TEXT)
         of = of or held()
         attempt = Attempt(
             of, self.app.handlers["echo"], self.app, Settings(**settings), tools, on_start=ignore

@@ -20,8 +20,9 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING
 from support.callbacks import no_children
-from support.worker_parts import held
+from support.worker_parts import held, no_cluster, no_hooks
 
 LEASE = 60.0
 
@@ -47,7 +48,11 @@ class Bench:
             outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=self.report)),
             on_exhausted=self.exhaust,
             on_abandoned=self.freed.append,
+            events=no_hooks(),
+            read_object=no_cluster,
             metrics=self.metrics,
+            tracing=NO_TRACING,
+            record=None,
             children=no_children,
         )
 

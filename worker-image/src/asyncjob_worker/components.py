@@ -34,7 +34,7 @@ from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.tracing import NO_TRACING, Tracing
+from asyncjob_worker.tracing import Tracing
 
 log = structlog.get_logger()
 
@@ -56,7 +56,7 @@ class Components:
         on_exhausted: Callable[[], None],
         on_failure: Callable[[], None],
         metrics: Metrics,
-        tracing: Tracing = NO_TRACING,
+        tracing: Tracing,
     ) -> None:
         access = session.access
         self._worker = holder.worker

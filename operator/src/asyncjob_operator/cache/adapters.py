@@ -5,7 +5,7 @@ deleted while the watch was down stays behind.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from asyncjob.json_types import JsonObject, child, text
@@ -24,6 +24,10 @@ class CacheAdapter(Protocol):
 
     kind: ObjectKind
 
+    def page_begins(self) -> None:
+        """Handle that a page of a list is about to be stored, maybe after a break of the watch."""
+        return
+
     def on_update(self, obj: JsonObject) -> None:
         """Store an object as it is now."""
 
@@ -37,23 +41,16 @@ class CacheAdapter(Protocol):
 class InformerStore(IncrementalEventHandler):
     """The objects of one kind in one namespace, or in all; `synced` is set after the first list.
 
-    `on_page` is called before each page of a list is stored, which may follow a long break of the
-    watch. An object whose storing raises is quarantined until it changes; what was known of it
-    stays.
+    An object whose storing raises is quarantined until it changes; what was known of it stays.
     """
 
     def __init__(
-        self,
-        adapter: CacheAdapter,
-        namespace: str | None,
-        quarantine: Quarantine,
-        on_page: Callable[[], None] = lambda: None,
+        self, adapter: CacheAdapter, namespace: str | None, quarantine: Quarantine
     ) -> None:
         self.synced = asyncio.Event()
         self._adapter = adapter
         self._quarantine = quarantine
         self._namespace = namespace
-        self._on_page = on_page
         self._before: set[ObjectName] = set()
         self._listed: set[ObjectName] = set()
 
@@ -67,8 +64,8 @@ class InformerStore(IncrementalEventHandler):
         self._listed = set()
 
     def page_begins(self) -> None:
-        """Announce a page, whose objects may have changed long ago."""
-        self._on_page()
+        """Prepare for a page, whose objects may have changed long ago."""
+        self._adapter.page_begins()
 
     def list_object(self, obj: JsonObject) -> None:
         """Store one object of the list."""
@@ -100,13 +97,17 @@ class InformerStore(IncrementalEventHandler):
         self._quarantine.forget(self._adapter.kind, *name)
 
 
-class PodCacheAdapter:
+class PodCacheAdapter(CacheAdapter):
     """Carries worker pods into the cache."""
 
     kind = ObjectKind.POD
 
     def __init__(self, worker_pods: WorkerPodCache) -> None:
         self._worker_pods = worker_pods
+
+    def page_begins(self) -> None:
+        """Handle that pods are listed again."""
+        self._worker_pods.on_pods_relisted()
 
     def on_update(self, obj: JsonObject) -> None:
         """Store a pod."""
@@ -121,7 +122,7 @@ class PodCacheAdapter:
         return self._worker_pods.pods_in(namespace)
 
 
-class WorkerLeaseCacheAdapter:
+class WorkerLeaseCacheAdapter(CacheAdapter):
     """Carries worker Leases into the caches of pods and of workers."""
 
     kind = ObjectKind.LEASE
@@ -148,7 +149,7 @@ class WorkerLeaseCacheAdapter:
         ]
 
 
-class QueueCacheAdapter:
+class QueueCacheAdapter(CacheAdapter):
     """Carries AsyncQueues into the cache."""
 
     kind = ObjectKind.QUEUE

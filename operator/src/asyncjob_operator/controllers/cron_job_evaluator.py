@@ -16,7 +16,7 @@ from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, collection_path, cron_job_path
-from asyncjob_operator.cache.adapters import InformerStore, ObjectName
+from asyncjob_operator.cache.adapters import CacheAdapter, InformerStore, ObjectName
 from asyncjob_operator.cache.jobs import is_newer
 from asyncjob_operator.cache.scheduled_jobs import CronJobKey, ScheduledJobCache
 from asyncjob_operator.controllers.workqueue import DelayingQueue
@@ -279,7 +279,7 @@ class CronJobEvaluator:
         )
 
 
-class CronJobCacheAdapter:
+class CronJobCacheAdapter(CacheAdapter):
     """AsyncCronJobs."""
 
     kind = ObjectKind.CRON_JOB

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from asyncjob.app import Handler, JobContext, JobInfo, Resources, WorkerApp, outcomes
-from asyncjob.app.child_jobs import ChildJobs, NoChildJobs
+from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.app.context import Stop
 from asyncjob.app.errors import AttemptOverError
 from asyncjob.app.resources import NO_RESOURCES
@@ -19,7 +19,7 @@ from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask, MiddlewareStarter
 from asyncjob_worker.execution.io_retry import AttemptStopped
 from asyncjob_worker.execution.object_store import ObjectStoreClient
-from asyncjob_worker.execution.payloads import PayloadError, PayloadReader, ReadObject, no_cluster
+from asyncjob_worker.execution.payloads import PayloadError, PayloadReader, ReadObject
 from asyncjob_worker.execution.results import ResultStore
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerFuture
 from asyncjob_worker.leases.held_job import HeldJob
@@ -33,19 +33,26 @@ class AttemptServices:
     executor: HandlerExecutor
     payloads: PayloadReader
     results: ResultStore
+    children: Callable[[HeldJob], ChildJobs]
     resources: Resources = NO_RESOURCES
-    children: Callable[[HeldJob], ChildJobs] = lambda _: NoChildJobs()
     record: HandlerRecorder | None = None
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, read_object: ReadObject = no_cluster
+        cls,
+        settings: Settings,
+        read_object: ReadObject,
+        children: Callable[[HeldJob], ChildJobs],
+        record: HandlerRecorder | None = None,
     ) -> "AttemptServices":
         """Return the services of a worker process; `read_object` reads from the API server."""
         object_store = ObjectStoreClient.from_settings(settings.offload, settings.slots())
-        payloads = PayloadReader(settings.offload, object_store, read_object)
         return cls(
-            HandlerExecutor.from_settings(settings), payloads, ResultStore(settings, object_store)
+            HandlerExecutor.from_settings(settings),
+            PayloadReader(settings.offload, object_store, read_object),
+            ResultStore(settings, object_store),
+            children,
+            record=record,
         )
 
 

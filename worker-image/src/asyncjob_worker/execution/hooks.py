@@ -160,11 +160,6 @@ class HookEvents:
         self._namespace = namespace
         self._settings = settings
 
-    @classmethod
-    def disabled(cls) -> "HookEvents":
-        """Return one without hooks, which emits nothing."""
-        return cls(Hooks(()), LeaseHolder("", "", ""), "", Settings())
-
     def worker_started(self) -> None:
         """Emit that the worker starts to claim jobs."""
         self._emit_worker_event(Event.WORKER_STARTED)

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from asyncjob.app import Handler, Isolation
 from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.deep_json import MAX_PARSED_LEVELS
-from asyncjob.errors import AsyncJobError, ForbiddenError, NoClusterError, ObjectNotFoundError
+from asyncjob.errors import AsyncJobError, ForbiddenError, ObjectNotFoundError
 from asyncjob.free_json import FreeJsonError, parse
 from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.offload import AddressError, IntegrityError, ObjectTooLargeError
@@ -38,11 +38,6 @@ _READ_FAILURE: Final = "the payload could not be read"
 
 ReadObject = Callable[[str], Awaitable[JsonObject]]
 """Reads an object from the API server by its path."""
-
-
-async def no_cluster(_: str) -> JsonObject:
-    """Stand in for the API server where there is none."""
-    raise NoClusterError
 
 
 class PayloadError(AsyncJobError):
@@ -95,10 +90,7 @@ class PayloadReader:
     """Reads payloads for one worker process; `read_object` reads from the API server."""
 
     def __init__(
-        self,
-        offload: OffloadSettings,
-        object_store: ObjectStoreClient,
-        read_object: ReadObject = no_cluster,
+        self, offload: OffloadSettings, object_store: ObjectStoreClient, read_object: ReadObject
     ) -> None:
         self._offload = offload
         self._object_store = object_store

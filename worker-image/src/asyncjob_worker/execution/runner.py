@@ -23,14 +23,14 @@ from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices, job_info_of
 from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.hooks import HookEvents
-from asyncjob_worker.execution.payloads import ReadObject, no_cluster
+from asyncjob_worker.execution.payloads import ReadObject
 from asyncjob_worker.isolation.executor import HandlerFuture
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.tracing import NO_TRACING, AttemptTrace, Tracing, job_log_context
+from asyncjob_worker.tracing import AttemptTrace, Tracing, job_log_context
 
 log = structlog.get_logger()
 
@@ -52,24 +52,22 @@ class JobRunner:
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[HeldJob], None],
         children: Callable[[HeldJob], ChildJobs],
-        events: HookEvents | None = None,
-        read_object: ReadObject = no_cluster,
-        metrics: Metrics | None = None,
-        tracing: Tracing = NO_TRACING,
-        record: HandlerRecorder | None = None,
+        events: HookEvents,
+        read_object: ReadObject,
+        metrics: Metrics,
+        tracing: Tracing,
+        record: HandlerRecorder | None,
     ) -> None:
         self._app = app
-        self._events = events or HookEvents.disabled()
+        self._events = events
         self._settings = settings
         self._heartbeat = heartbeat
         self._outcome_writer = outcome_writer
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._services = replace(
-            AttemptServices.from_settings(settings, read_object), children=children, record=record
-        )
-        self._metrics = metrics or Metrics()
+        self._services = AttemptServices.from_settings(settings, read_object, children, record)
+        self._metrics = metrics
         self._tracing = tracing
         self.running_handlers = RunningHandlers(boottime, self._metrics.handler_ended)
         self._abandoned: set[HandlerFuture] = set()

@@ -44,7 +44,7 @@ from asyncjob_worker.isolation.child_link import (
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
 from asyncjob_worker.isolation.memory import allocated, memory_limit
 from asyncjob_worker.isolation.protocol import MAX_BYTES, MemoryUsage, ProcessConfig
-from asyncjob_worker.tracing import NO_TRACING, Tracing, job_log_context, tracing_of
+from asyncjob_worker.tracing import Tracing, job_log_context, tracing_of
 
 CLOSE_SECONDS = 2.0
 """How long closing all resources may take: less than the worker waits for the process to end."""
@@ -98,7 +98,7 @@ class HandlerLoop:
         connection: WorkerConnection,
         *,
         max_free_json: int,
-        tracing: Tracing = NO_TRACING,
+        tracing: Tracing,
     ) -> None:
         self._app = app
         self._connection = connection
@@ -161,7 +161,7 @@ class HandlerLoop:
         finally:
             active.interrupt = None
         if opening.cancelled():
-            raise HandlerExitError("told to stop before its resources were open")
+            raise HandlerExitError("stopped before its resources were open")
         return opening.result()
 
     async def _call_handler(self, handler: Handler, active: ActiveRun) -> object:
