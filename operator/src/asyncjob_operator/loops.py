@@ -26,11 +26,16 @@ from asyncjob_operator.telemetry.metrics import OperatorMetrics
 log = structlog.get_logger()
 
 MAX_SLEEP: Final = 5.0
+"""Most seconds between two turns of a requeue timer, by which its health sees that it lives."""
+
 MAX_WATCH_PAUSE: Final = MAX_OUTAGE_BACKOFF
 """Most seconds between two tries to watch, each of which begins with a resync."""
 
 UNSERVED_QUEUE_INTERVAL: Final = 30.0
+"""Seconds between two checks; a queue counts as unserved after `UNSERVED_SECONDS` only."""
+
 REQUEUE_BATCH: Final = 200
+"""Objects that are taken from a delaying queue at a time, before the event loop runs others."""
 
 NamespaceCallback = Callable[[str | None], None]
 """Takes a namespace, or None for all, of which everything is known as it is now."""

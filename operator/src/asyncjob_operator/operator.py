@@ -53,9 +53,18 @@ from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, object_
 log = structlog.get_logger()
 
 DRAIN_SECONDS: Final = 3.0
+"""How long reconciles that have begun may take at the end. What is cut short, the next leader
+decides again: every write is conditional."""
+
 STUCK_SECONDS: Final = 60.0
+"""The requeue timer turns every `MAX_SLEEP` seconds; one that has not for so long hangs."""
+
 CHECKS_PER_WORKER_TIMEOUT: Final = 4
+"""A silent worker's Lease is removed a quarter of the timeout late at most."""
+
 MIN_WORKER_CHECK_INTERVAL: Final = 0.5
+"""Each check lists all worker Leases: not more often, however short the timeout is."""
+
 ELECTION_LOOP: Final = "election"
 REQUEUE_TIMER: Final = "requeue timer"
 

@@ -23,6 +23,8 @@ log = structlog.get_logger()
 
 FIELD_MANAGER = "asyncjob-operator"
 MAX_CONNECTIONS = 48
+"""Requests at a time: a full pool of reconciles (`MAX_CONCURRENT_RECONCILES`), and half as many
+beside it for the other pools, lists and Events."""
 
 
 async def check(settings: Settings) -> Findings:

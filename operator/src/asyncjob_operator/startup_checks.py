@@ -24,8 +24,11 @@ from asyncjob_operator.telemetry.logs import LogThrottle
 
 log = structlog.get_logger()
 
-RECHECK_SECONDS: Final = 60.0
 FIRST_RECHECK_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
+RECHECK_SECONDS: Final = 60.0
+"""Between checks for what is missing: the first few, as an installation may be under way, and all
+later ones, when somebody has to act."""
+
 JOB_API_RECHECK_SECONDS: Final = (1.0, 2.0, 5.0)
 """Between looks for the type of jobs while running; the last is repeated."""
 

@@ -22,6 +22,8 @@ from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectR
 log = structlog.get_logger()
 
 MAX_QUEUED_EVENTS: Final = 1000
+"""Events that wait to be posted; further ones are dropped, and counted in a summary."""
+
 EVENT_BURST: Final = 25.0
 SECONDS_PER_EVENT: Final = 6.0
 """Per namespace a burst of `EVENT_BURST` Events is posted, then one per `SECONDS_PER_EVENT`."""

@@ -30,6 +30,7 @@ log = structlog.get_logger()
 
 METRIC_LABEL: Final = "retention"
 MAX_CONCURRENT_DELETIONS: Final = 8
+"""Few, because nobody waits for them; `--retention-rate` bounds how many begin in a second."""
 
 YIELD_EVERY: Final = 1000
 """Records that are gone through before the event loop runs others: about 1 ms."""
@@ -169,11 +170,11 @@ class RetentionController:
                 await slots.acquire()
                 if not self._leads():
                     break
-                tasks.append(group.create_task(self._delete_contained(job, slots)))
+                tasks.append(group.create_task(self._delete_guarded(job, slots)))
                 await asyncio.sleep(pause)
         return sum(task.result() for task in tasks)
 
-    async def _delete_contained(self, job: FinishedJob, slots: asyncio.Semaphore) -> bool:
+    async def _delete_guarded(self, job: FinishedJob, slots: asyncio.Semaphore) -> bool:
         ref = ObjectRef(ObjectKind.JOB, job.namespace, job.name, job.resource_version)
         try:
             with self._quarantine.guard(ref, Activity.RETAIN):

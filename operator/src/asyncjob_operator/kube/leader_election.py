@@ -30,7 +30,10 @@ RENEW_INTERVAL: Final = 2.0
 """One renewal may time out, and the next is sent before the Lease is free."""
 
 RETRY_INTERVAL: Final = 1.0
+"""Seconds between two looks of a candidate, which are lost when the leader hands over."""
+
 REQUEST_TIMEOUT: Final = 3.0
+"""Seconds for one step; with `RENEW_INTERVAL` before and behind it, it fits into the Lease."""
 
 
 class LeaderElector:

@@ -68,6 +68,7 @@ class ExponentialBackoff:
 
 
 HEALTHY_ROUND_SECONDS: Final = 5.0
+"""A round that has lasted so long has worked: the pauses after it begin short again."""
 
 
 class RoundPacer:

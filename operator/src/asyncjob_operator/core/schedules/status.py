@@ -42,6 +42,8 @@ ON_DEMAND_REASONS: Final = frozenset(
 
 MAX_ACTIVE_LISTED: Final = 100
 MAX_MESSAGE_LENGTH: Final = 1024
+"""The schema's bounds of `active` and `message`."""
+
 _MILLISECOND: Final = 0.001
 
 
@@ -121,6 +123,7 @@ def _last_successful_time(snapshot: CronJobSnapshot) -> CronStatusFields:
 
 HISTORY: Final = "history"
 HISTORY_BATCH: Final = 50
+"""Jobs that are deleted before the schedule is evaluated again, so that a run need not wait."""
 
 
 def prune_history(snapshot: CronJobSnapshot, now: Now) -> StepResult:
