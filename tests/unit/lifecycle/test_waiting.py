@@ -28,11 +28,11 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
         (job(), queue(paused=True), "queue mail is paused"),
         (job(spec={"cancel": True}), queue(paused=True), "it is about to be cancelled"),
         (job(spec={"notAfter": "x"}), {}, "the operator has not admitted it yet"),
-        (job(), queue("", "", maxConcurrency=2), "queue mail has 2 of 2 places taken"),
+        (job(), queue("", "", maxConcurrency=2), "queue mail has 2 of 2 reservations"),
         (
             job(spec={"concurrencyKey": "a"}),
             queue("a", "b", maxConcurrency=5, maxConcurrencyPerKey=1),
-            "concurrency key a has 1 of 1 places taken in queue mail",
+            "concurrency key a has 1 of 1 reservations in queue mail",
         ),
         (
             job(),
@@ -42,7 +42,7 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
         (
             job(),
             queue("a", maxConcurrency=2),
-            "queue mail is about to give it a place, or its workers have no free slot",
+            "queue mail is about to admit it, or its workers have no free slot",
         ),
         (
             job(admitted=True),

@@ -223,7 +223,7 @@ class ReservationController:
     def _requeue_with_backoff(self, key: str, error: ApiError) -> None:
         pause = self._backoff.record_failure(key)
         level = log.warning if self._backoff.is_new_error(key, str(error)) else log.debug
-        level("places not given", queue=key, error=str(error), retry_in=round(pause, 1))
+        level("jobs not admitted", queue=key, error=str(error), retry_in=round(pause, 1))
         self._add_after(key, pause)
 
     def _add_after(self, key: str, seconds: float) -> None:

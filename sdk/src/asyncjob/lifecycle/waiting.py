@@ -65,21 +65,21 @@ def _worker_wait_message(job: JobView, status: JsonObject) -> str:
 
 def _limit_wait_reason(job: JobView, spec: JsonObject, status: JsonObject) -> WaitReason:
     """Return which limit of the queue is reached."""
-    places = [as_object(item) for item in items(status, "reservations")]
+    reservations = [as_object(item) for item in items(status, "reservations")]
     key, where = job.gates.concurrency_key, f"queue {job.queue}"
     limit, per_key = opt_integer(spec, "maxConcurrency"), opt_integer(spec, "maxConcurrencyPerKey")
-    same = sum(text(place, "key") == key for place in places) if key else 0
-    if limit is not None and len(places) >= limit:
-        message = f"{where} has {len(places)} of {limit} places taken"
+    same = sum(text(one, "key") == key for one in reservations) if key else 0
+    if limit is not None and len(reservations) >= limit:
+        message = f"{where} has {len(reservations)} of {limit} reservations"
         return WaitReason(Reason.CONCURRENCY_LIMIT, message)
     if per_key is not None and key and same >= per_key:
-        message = f"concurrency key {key} has {same} of {per_key} places taken in {where}"
+        message = f"concurrency key {key} has {same} of {per_key} reservations in {where}"
         return WaitReason(Reason.CONCURRENCY_LIMIT, message)
     if "rateLimit" in spec:
         return WaitReason(
             Reason.RATE_LIMIT, f"{where} starts {_rate_text(child(spec, 'rateLimit'))}"
         )
-    return WaitReason("", f"{where} is about to give it a place, or its workers have no free slot")
+    return WaitReason("", f"{where} is about to admit it, or its workers have no free slot")
 
 
 def _rate_text(rate: Mapping[str, Json]) -> str:

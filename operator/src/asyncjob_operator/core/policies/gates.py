@@ -209,7 +209,7 @@ def withdraw_unserved(snapshot: Snapshot, now: Now) -> PolicyResult:
     due_at = since + snapshot.options.unknown_type_delay
     if now.monotonic < due_at:
         return Wait(due_at)
-    message = f"no worker of queue {job.queue} lists type {job.type} any more: its place is free"
+    message = f"no worker of queue {job.queue} lists type {job.type} any more: it is not admitted"
     counts = snapshot.queue.limits.counts_running
     reason = Reason.CONCURRENCY_LIMIT if counts else Reason.RATE_LIMIT
     return ChangePhase(WITHDRAW_UNSERVED, hold(job, reason, message, now=now.timestamp))
