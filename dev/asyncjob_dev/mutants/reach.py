@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -41,11 +42,34 @@ class Reach:
         """Return tests in the order of the time they take."""
         return sorted(tests, key=lambda test: (self.seconds[test], test))
 
+    def breadths(self) -> Counter[str]:
+        """Return how many modules each test reaches: the fewer, the nearer it is to each."""
+        return Counter(
+            test
+            for by_line in self.tests_by_line.values()
+            for test in {test for tests in by_line.values() for test in tests}
+        )
+
     def within(self, tests: Iterable[str], most: float) -> list[tuple[str, float]]:
         """Return the tests that begin within so many seconds, each with its own."""
-        timed = [(test, self.seconds[test]) for test in tests]
+        timed = self.timed(tests)
         ends = accumulate(seconds for _, seconds in timed)
         return [one for one, end in zip(timed, ends, strict=True) if end - one[1] < most]
+
+    def near_or_quick(
+        self, tests: Sequence[str], breadths: Mapping[str, int], most: float
+    ) -> list[str]:
+        """Return those that begin within so many seconds, the quickest or the nearest first.
+
+        Hundreds of quick tests reach what all jobs have in common, and few of them look at it.
+        """
+        nearest = sorted(tests, key=breadths.__getitem__)
+        chosen = {test for order in (tests, nearest) for test, _ in self.within(order, most)}
+        return [test for test in tests if test in chosen]
+
+    def timed(self, tests: Iterable[str]) -> list[tuple[str, float]]:
+        """Return tests, each with the seconds it takes."""
+        return [(test, self.seconds[test]) for test in tests]
 
     def without(self, files: Iterable[str]) -> "Reach":
         """Return what is known without the tests of these files."""

@@ -42,8 +42,11 @@ _REACH: Final = Path(".mutants/reach.json")
 _OUTPUT: Final = Path(".mutants/pytest.log")
 _BASE_SECONDS: Final = 10
 _FACTOR: Final = 4
-_MOST_SECONDS: Final = 6.0
-"""Of tests for one mutant. What only distant tests notice needs one that is near."""
+_MOST_SECONDS: Final = 2.0
+"""Of the tests of a mutant that are quickest, and once more of those that are nearest to it.
+
+What only others notice needs a test that is near.
+"""
 
 _NEAR_FILES: Final = 4
 _OPERATOR: Final = "operator/"
@@ -140,9 +143,11 @@ def _function_trials(
     suite: Suite,
     killers: Killers,
 ) -> Iterator[Trial[int]]:
+    breadths = reach.breadths()
     for number, mutant in enumerate(mutants):
         reached = reach.tests(mutant.module, mutant.first_line, mutant.last_line)
-        tests = reach.within(killers.first(number, reached), _MOST_SECONDS)
+        chosen = reach.near_or_quick(reached, breadths, _MOST_SECONDS)
+        tests = reach.timed(killers.first(number, chosen))
         run = partial(_run_taken_over, suite, root, mutant, tests, partial(killers.note, number))
         yield Trial(number, run, _seconds(tests))
 

@@ -180,6 +180,18 @@ def test_of_the_tests_those_are_tried_that_begin_in_time() -> None:
     assert reach.within(["a", "b", "c"], 4.0) == [("a", 2.0), ("b", 3.0)]
 
 
+def test_the_nearest_tests_are_tried_as_well_as_the_quickest() -> None:
+    lines = {
+        "boxes.py": {1: ["whole", "quick", "slow"]},
+        "bags.py": {1: ["whole", "quick"], 2: ["quick"]},
+    }
+    reach = Reach({"quick": 1.0, "whole": 2.0, "slow": 3.0}, lines, {})
+    tests, breadths = reach.tests("boxes.py", 1, 1), reach.breadths()
+    assert breadths == {"quick": 2, "whole": 2, "slow": 1}
+    assert reach.near_or_quick(tests, breadths, 1.0) == ["quick", "slow"]
+    assert reach.near_or_quick(tests, breadths, 1.5) == ["quick", "whole", "slow"]
+
+
 def test_what_became_of_a_mutant_is_known_until_its_module_changes(tmp_path: Path) -> None:
     (tmp_path / "boxes.py").write_text(SOURCE)
     known = mutants(tmp_path, "boxes.py")

@@ -1,17 +1,31 @@
 """How many jobs one round of admission takes, whatever their keys."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import pytest
 
+from asyncjob.json_types import child, items
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from asyncjob_operator.core.admission.plan import (
+    AdmissionPlan,
     AdmissionSnapshot,
     ReservationState,
     plan_admission,
 )
 from asyncjob_operator.core.admission.rate_window import RateWindow
-from asyncjob_operator.core.admission.reservations import NO_RESERVATIONS
+from asyncjob_operator.core.admission.reservations import (
+    NO_RESERVATIONS,
+    Reservation,
+    Reservations,
+    StartRecord,
+    read_reservations,
+    reservations_body,
+)
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.core.options import QueueLimits
+from asyncjob_operator.core.options import QueueLimits, StartRateLimit
+from support.snapshots import at, stamp
 
 NOW = Now(monotonic=100.0, wall=1_800_000_000.0)
 
@@ -61,3 +75,104 @@ def test_where_the_slots_are_not_known_the_limit_counts_or_what_the_status_can_h
 def test_a_limit_below_the_slots_counts_and_a_paused_queue_takes_none() -> None:
     assert admitted(slots=10, limit=4) == 4
     assert admitted(slots=10, paused=True) == 0
+
+
+KEYED = QueueLimits(max_concurrency_per_key=2)
+
+
+def reserved(name: str, key: str = "", seconds: float = 0.0) -> Reservation:
+    return Reservation(f"uid-{name}", name, "t", key, stamp(seconds))
+
+
+def plan(
+    *pending: PendingJob,
+    reservations: Mapping[Reservation, ReservationState] = MappingProxyType({}),
+    now: Now = NOW,
+    **changes: Any,
+) -> AdmissionPlan:
+    queue = PendingQueue(None)
+    for one in pending:
+        queue.add(one)
+    known = {
+        "limits": QueueLimits(max_concurrency=100),
+        "active": {},
+        "rate_window": RateWindow(),
+        **changes,
+    }
+    by_uid = {reservation.uid: reservation for reservation in reservations}
+    snapshot = AdmissionSnapshot(
+        paused=False,
+        reservations=Reservations("7", by_uid),
+        pending=queue,
+        slots=None,
+        **known,
+    )
+    return plan_admission(snapshot, lambda one: reservations[one], now)
+
+
+def waiting(name: str, key: str = "") -> PendingJob:
+    return PendingJob(f"uid-{name}", name, "t", key, 0, float(ord(name[-1])))
+
+
+def test_a_key_gets_as_many_places_as_its_limit_whatever_holds_the_others() -> None:
+    made = plan(
+        *(waiting(f"{key}{number}", key) for key in ("a", "b", "") for number in range(3)),
+        limits=KEYED,
+        active={"uid-runs": "a"},
+        reservations={
+            reserved("runs", "a"): ReservationState.IN_USE,
+            reserved("waits", "b"): ReservationState.WAITING,
+        },
+    )
+    assert [job.name for job in made.admitted if job.key == "a"] == ["a0"]
+    assert [job.name for job in made.admitted if job.key == "b"] == ["b0"]
+    assert [job.name for job in made.admitted if not job.key] == ["0", "1", "2"]
+
+
+def test_a_plan_keeps_every_reservation_but_those_to_be_reclaimed() -> None:
+    reservations = {reserved(state.name): state for state in ReservationState}
+    made = plan(waiting("new", "k"), reservations=reservations)
+    new = Reservation("uid-new", "new", "t", "k", NOW.timestamp)
+    kept = [reserved(name) for name in ("WAITING", "IN_USE", "UNKNOWN")]
+    assert made.reservations == (*kept, new)
+    assert (made.version, made.reclaimed, made.next_at) == ("7", 1, None)
+    assert made.recent_starts == ()
+
+
+def test_a_start_ages_from_when_its_job_is_seen_admitted() -> None:
+    window, one = RateWindow(), reserved("one")
+    window.observe_starts([StartRecord(stamp(0), 1)], at(0.0), just_changed=True)
+    limits = QueueLimits(rate_limit=StartRateLimit(1, 10))
+
+    def next_at(seconds: float, state: ReservationState) -> float | None:
+        made = plan(
+            waiting("x"),
+            reservations={one: state},
+            limits=limits,
+            rate_window=window,
+            now=at(seconds),
+        )
+        return made.next_at if not made.admitted else None
+
+    assert next_at(5.0, ReservationState.WAITING) == 15.0
+    assert next_at(7.0, ReservationState.IN_USE) == 17.0
+    assert next_at(9.0, ReservationState.RECLAIMABLE) == 17.0
+
+
+def test_without_a_job_that_waits_nobody_looks_again_at_the_rate() -> None:
+    window = RateWindow()
+    window.observe_starts([StartRecord(stamp(0), 1)], at(0.0), just_changed=True)
+    limits = QueueLimits(rate_limit=StartRateLimit(1, 10))
+    made = plan(limits=limits, rate_window=window, now=at(1.0))
+    assert (made.next_at, made.recent_starts) == (None, (StartRecord(stamp(0), 1),))
+
+
+def test_what_a_plan_writes_is_read_back_as_it_was() -> None:
+    reservations = [reserved("a", "key"), Reservation("uid-b", "b", "", "", stamp(1))]
+    starts = (StartRecord(stamp(0), 3), StartRecord(stamp(2), 1))
+    body = reservations_body("7", reservations, starts)
+    assert read_reservations(body) == Reservations(
+        "7", {one.uid: one for one in reservations}, starts
+    )
+    bare = items(child(body, "status"), "reservations")[1]
+    assert bare == {"uid": "uid-b", "name": "b", "time": stamp(1)}

@@ -246,3 +246,36 @@ def test_numbers_that_a_schedule_writes_stay_within_the_schema() -> None:
     status |= reservation(name_at("2026-11-20T02:00")) | {"claims": most}
     cron = raw_cron(status=status, concurrencyPolicy="Replace", trigger=1)
     assert written(cron, "2026-11-20T02:30:00")["missed"] == most
+
+
+def test_of_several_times_to_look_again_the_first_counts() -> None:
+    status = settled("2026-11-20T03:00", **shown("2026-11-20T04:00"))
+    status["lastSuccessfulTime"] = "2026-11-20T03:00:00.000Z"
+    cron = raw_cron(status=status, successfulJobsHistoryLimit=0)
+    ends = {"completed_at": seconds("2026-11-20T03:00"), "has_dedup_key": True}
+    done = child("nightly-t1", Phase.SUCCEEDED, **ends)
+    for window, requeue_at in ((3590.0, 1020.0), (3610.0, 1030.0)):
+        decision = decided(cron, "2026-11-20T03:59:30", done, dedup_window=window)
+        assert decision.effect is None
+        assert decision.requeue_at == requeue_at
+
+
+@pytest.mark.parametrize("reason", ["Triggered", "Backfilling", "NameTaken"])
+def test_what_happens_to_a_suspended_schedule_stays_in_its_status(reason: str) -> None:
+    observed = {"schedule": "0 * * * *", "timeZone": "UTC", "suspend": True}
+    status = settled("2026-11-20T03:00", observed=observed, activeCount=0, reason=reason)
+    assert decided(raw_cron(status=status, suspend=True), HOURLY).effect is None
+    status["reason"] = "Scheduled"
+    assert written(raw_cron(status=status, suspend=True), HOURLY)["reason"] == "Suspended"
+
+
+@pytest.mark.parametrize(
+    ("reason", "now"),
+    [("Suspended", "Scheduled"), ("BadSchedule", "Scheduled"), ("Misfired", None)],
+)
+def test_a_reason_that_no_longer_holds_goes_and_what_happened_last_stays(
+    reason: str, now: str | None
+) -> None:
+    status = settled("2026-11-20T03:00", **shown("2026-11-20T04:00"))
+    effect = decided(raw_cron(status=status | {"reason": reason}), HOURLY).effect
+    assert (effect and effect.fields.get("reason")) == now  # type: ignore[union-attr]  # a write

@@ -5,13 +5,21 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.schedules.decide import decide_cron_job
+from asyncjob.lifecycle.schedules import CronReason
+from asyncjob_operator.core.schedules.decide import decide_cron_job, drop_runs
 from asyncjob_operator.core.schedules.reservation import (
     CREATE_WINDOW_SECONDS,
     REQUEST_TIMEOUT_SECONDS,
     TAKEOVER_DELAY_SECONDS,
 )
-from asyncjob_operator.core.schedules.snapshot import CancelJobs, CreateRuns, VerifyUnfinished
+from asyncjob_operator.core.schedules.snapshot import (
+    CancelJobs,
+    CreateRuns,
+    EventToRecord,
+    VerifyUnfinished,
+    WriteStatus,
+)
+from asyncjob_operator.core.schedules.view import read_cron_job, runs_to_json
 from support.schedules import (
     ME,
     OTHER,
@@ -143,3 +151,29 @@ def test_what_is_known_to_be_made_is_taken_off_the_list() -> None:
     now = "2026-11-20T03:00:02"
     assert reserved_names(written(cron, now, created=frozenset({"a"}))) == ["b"]
     assert written(cron, now, created=frozenset({"a", "b"}))["reserved"] is None
+
+
+def test_what_takes_the_place_of_another_run_says_so_and_is_no_event() -> None:
+    cron = raw_cron(status=settled("2026-11-20T02:00"), concurrencyPolicy="Replace")
+    effect = decided(cron, "2026-11-20T03:00:02", child("nightly-old")).effect
+    assert isinstance(effect, WriteStatus)
+    assert effect.event is None
+    assert effect.fields["message"] == (
+        "run for 2026-11-20T03:00:00.000Z in place of nightly-old"
+    )
+
+
+def test_runs_that_can_no_longer_be_in_time_are_struck_off_and_the_others_stay_reserved() -> None:
+    late, first, second = (name_at(f"2026-11-20T0{hour}:00") for hour in (1, 2, 3))
+    status = settled("2026-11-20T03:00", **reservation(late, first, second))
+    cron = read_cron_job(raw_cron(status=status))
+    write = drop_runs(cron, cron.runs[:2], CronReason.SKIPPED, "too late")
+    assert write.fields == {
+        "reserved": {"by": ME, "runs": runs_to_json(cron.runs[2:])},
+        "missed": 2,
+        "reason": "Skipped",
+        "message": "too late",
+    }
+    assert write.event == EventToRecord(CronReason.SKIPPED, "too late")
+    assert not write.reserves
+    assert drop_runs(cron, cron.runs, CronReason.SKIPPED, "").fields["reserved"] is None

@@ -197,3 +197,16 @@ def test_an_execution_timeout_counts_from_first_sight_of_the_claim() -> None:
     snapshot = Snapshot(renewed, observation, DecisionOptions(timeout_margin=10), holder=ALIVE)
     assert moved(snapshot, at(1909)) is None
     assert moved(snapshot, at(1910)) == ("Retrying", "ExecutionTimeout")
+
+
+@pytest.mark.parametrize("fate", ["deleting", "disrupted"])
+@pytest.mark.parametrize("newest", [WORKER, "worker-0/b"])
+def test_a_process_that_ends_with_its_pod_on_the_way_out_has_released_its_jobs(
+    fate: str, newest: str
+) -> None:
+    gone = pod(**{fate: True}, terminated=newest == WORKER, termination=ended(0, 1))
+    holder = HolderStatus(pods_known=True, pod=gone, newest_worker=newest)
+    effect = judged(seen(job(Phase.RUNNING), holder=holder), at(1)).effect
+    assert isinstance(effect, ChangePhase)
+    assert (effect.change.target, effect.change.reason) == ("Queued", "WorkerGone")
+    assert effect.change.fields["message"] == f"pod {POD} was deleted or disrupted"

@@ -97,3 +97,26 @@ def test_a_place_counts_from_when_its_job_was_admitted() -> None:
     pace.observe_reservations([(early, True), (late, True)], at(1.5))
     assert pace.allowance(TEN, at(1.8)).count == 8
     assert pace.allowance(TEN, at(1.95)).count == 10
+
+
+def used_later(place_at: float) -> int:
+    """Return how many starts count 11 s in, where those of 0 s or 5 s were seen anew at 5 s."""
+    pace, rate = RateWindow(), StartRateLimit(10, 10)
+    starts = [StartRecord(stamp(0), 2), StartRecord(stamp(5), 3)]
+    pace.observe_starts(starts, at(0.0), just_changed=True)
+    pace.observe_reservations([(place("a", place_at), False)], at(5.0))
+    return 10 - pace.allowance(rate, at(11.0)).count
+
+
+def test_a_place_belongs_to_the_first_start_that_is_no_earlier_or_else_to_the_last() -> None:
+    assert used_later(place_at=0) == 2
+    assert used_later(place_at=1) == 3
+    assert used_later(place_at=5) == 3
+    assert used_later(place_at=9) == 3
+
+
+def test_a_place_of_which_no_start_is_known_counts_nothing() -> None:
+    pace = RateWindow()
+    pace.observe_reservations([(place("a", 0), True)], at(0.0))
+    room = pace.allowance(TEN, at(0.0))
+    assert (room.count, room.next_at) == (10, None)

@@ -211,3 +211,12 @@ def test_a_queue_lets_unknown_types_wait_unless_it_says_otherwise(
     spec: dict[str, Any], strict: bool
 ) -> None:
     assert read_queue({"spec": spec}).dead_letters_unknown_types is strict
+
+
+def test_who_is_asked_in_vain_is_counted_and_named_by_what_they_list() -> None:
+    roll = Roll()
+    roll.attend("one", 0, 30, types=["b", "a"])
+    roll.attend("two", 0, 30, types=["c"])
+    roll.take(20, "silent", types=["d"])
+    missing = roll.call.unserved_type("x", 31)
+    assert missing == UnservedType(since=15, live_workers=2, listed_types=("a", "b", "c"))
