@@ -120,8 +120,8 @@ simulate-mutations: $(STAMP) ## plant each of the known bugs and search for it t
 simulate-resources: $(STAMP) ## generated changes of queues, schedules and control fields come to what their last spec comes to when made fresh (SEED=n MINUTES=n LIVES=n)
 	@$(BIN)/python -m asyncjob_simulation.resource_lives $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,LIVES,--lives)
 
-perturb: $(STAMP) tools ## interfere with operator, worker and gateway at each of their requests on a real API server, and compare the ends (SCENARIO=name PART=name CALL=n|name WHEN=before|after|lost|merged|gap|late MINUTES=n SEED=n JOURNAL=file)
-	@$(BIN)/python -m asyncjob_perturbation $(call given,SCENARIO,--scenario) $(call given,PART,--part) $(call given,CALL,--call) $(call given,WHEN,--when) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOURNAL,--journal)
+perturb: $(STAMP) tools ## interfere with operator, worker and gateway at each of their requests on a real API server, and compare the ends (SCENARIO=name PART=name CALL=n|name WHEN=before|after|lost|merged|gap|late|stale|stale-start AT=writes|reads|events MINUTES=n SEED=n JOURNAL=file)
+	@$(BIN)/python -m asyncjob_perturbation $(call given,SCENARIO,--scenario) $(call given,PART,--part) $(call given,CALL,--call) $(call given,WHEN,--when) $(call given,AT,--at) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOURNAL,--journal)
 
 mutants: $(STAMP) ## change the pure code in one place at a time; a test has to fail (MODULE=part-of-path MINUTES=n SEED=n JOBS=n AGAIN=1)
 	@$(BIN)/python -m asyncjob_dev.mutants $(call given,MODULE,--module) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOBS,--jobs) $(if $(filter 1 yes true,$(AGAIN)),--again)

@@ -17,12 +17,15 @@ import click
 
 from asyncjob.errors import ApiError
 from asyncjob_dev.controlplane import ControlPlane
+from asyncjob_dev.signals import click_errors, unwind_on_signals
 from asyncjob_perturbation.agenda import Agenda, Pair, Recording, turns
 from asyncjob_perturbation.case import Outcome, run_case, run_undisturbed
 from asyncjob_perturbation.cluster import Cluster, running_cluster
 from asyncjob_perturbation.cpu_time import cpu_seconds
 from asyncjob_perturbation.journal import Journal
 from asyncjob_perturbation.plan import (
+    MOVES,
+    At,
     Case,
     NoSuchCallError,
     Part,
@@ -31,7 +34,7 @@ from asyncjob_perturbation.plan import (
     selected,
 )
 from asyncjob_perturbation.processes import prepare
-from asyncjob_perturbation.report import Table, failure, summary
+from asyncjob_perturbation.report import Table, by_kind, failure, summary
 from asyncjob_perturbation.scenarios import SCENARIOS
 
 _SEED_BITS: Final = 32
@@ -57,6 +60,7 @@ class Wanted:
     parts: Sequence[Part]
     call: str | None
     when: Sequence[When]
+    at: Sequence[At]
     end_at: float
     seed: int
     parallel: int
@@ -159,7 +163,8 @@ class Perturbation:
         calls, events = outcome.recording.calls, outcome.recording.events
         row = self.table.row(*pair)
         row.calls, row.events = len(calls), len(events)
-        cases = selected(all_cases(*pair, calls, events), self.wanted.call, self.wanted.when)
+        cases = all_cases(*pair, calls, events)
+        cases = selected(cases, self.wanted.call, self.wanted.when, self.wanted.at)
         if not self.wanted.call:
             cases = [case for case in cases if not self.journal.ended_well(case)]
         self._agenda.add(pair, cases, outcome.seconds)
@@ -203,6 +208,12 @@ class Perturbation:
     help="Only this way of interfering.",
 )
 @click.option(
+    "--at",
+    type=click.Choice([one.value for one in At]),
+    multiple=True,
+    help="Only at requests that write, at those that read, or at events.",
+)
+@click.option(
     "--minutes",
     type=float,
     help="End after so long: what is under way then is cut off; all cases by default.",
@@ -221,6 +232,7 @@ def main(
     part: Sequence[str],
     call: str | None,
     when: Sequence[str],
+    at: Sequence[str],
     minutes: float | None,
     seed: int | None,
     parallel: int,
@@ -229,9 +241,10 @@ def main(
 ) -> None:
     """Interfere at each request of operator, worker and gateway; exit 1 on a difference."""
     began = time.monotonic()
-    kept = Journal.open(journal)
+    kept = Journal.open(journal, whatever_was_run=only_summary)
     if only_summary:
-        click.echo("\n".join(summary(kept.table(), kept.spent)))
+        click.echo("\n".join([*summary(kept.table(), kept.spent), "", *by_kind(kept.kinds()), ""]))
+        click.echo("\n".join(f"{cases} cases of {what}" for what, cases in kept.contents.items()))
         return
     seed = secrets.randbits(_SEED_BITS) if seed is None else seed
     click.echo(f"seed: {seed}")
@@ -243,15 +256,17 @@ def main(
         parts=[Part(one) for one in part] or list(Part),
         call=call,
         when=[When(one) for one in when] or list(When),
+        at=[At(one) for one in at] or list(At),
         end_at=end_at,
         seed=seed,
         parallel=parallel,
     )
     prepare()
-    try:
-        perturbation, went_well = asyncio.run(_run(wanted, kept))
-    except NoSuchCallError as error:
-        raise click.ClickException(str(error)) from error
+    with click_errors(), unwind_on_signals():
+        try:
+            perturbation, went_well = asyncio.run(_run(wanted, kept))
+        except NoSuchCallError as error:
+            raise click.ClickException(str(error)) from error
     wall, cpu = time.monotonic() - began, cpu_seconds()
     kept.add_spent(wall, cpu, perturbation.begun)
     click.echo("\n".join(perturbation.table.lines()))
@@ -272,7 +287,8 @@ async def _run(wanted: Wanted, journal: Journal) -> tuple[Perturbation, bool]:
         tempfile.TemporaryDirectory(prefix="asyncjob-perturbation-") as folder,
         ControlPlane() as plane,
     ):
-        async with running_cluster(plane, Path(folder)) as cluster:
+        lags = any(when in wanted.when for when in MOVES)
+        async with running_cluster(plane, Path(folder), lags=lags) as cluster:
             perturbation = Perturbation(cluster, wanted, journal)
             return perturbation, await perturbation.run()
 

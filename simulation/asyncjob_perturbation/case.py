@@ -27,7 +27,7 @@ from asyncjob_perturbation.end_state import (
     is_finished,
 )
 from asyncjob_perturbation.handlers import FOLDER
-from asyncjob_perturbation.interferences import interference
+from asyncjob_perturbation.interferences import Done, interference
 from asyncjob_perturbation.judge import broken_rules
 from asyncjob_perturbation.people import ThroughGateway, WithKubectl
 from asyncjob_perturbation.plan import KILLS, LEASE_SECONDS, Case, Part
@@ -130,6 +130,10 @@ class ScenarioRun:
         people = admin if self.part is not Part.GATEWAY else self._gateway_client()
         await self.scenario.steps(ScenarioContext(admin, people, self.seen, self.folder))
 
+    def move(self, *, away: bool) -> None:
+        """Move the part to the API server that lags, or back."""
+        self.proxy.move(self.cluster.lagging_url if away else self.cluster.url)
+
     async def until_quiet(self) -> bool:
         """Wait until all jobs have ended and nothing has changed for a while; false if never."""
         give_up_at = time.monotonic() + END_SECONDS
@@ -143,17 +147,19 @@ class ScenarioRun:
         return False
 
     async def compare(
-        self, expected: dict[str, Object], crashes: int, patience: float
+        self, expected: dict[str, Object], crashes: int, patience: float, done: Done
     ) -> list[Difference]:
         """Return what still differs once it settles, or once nothing changes for so long.
 
-        What keeps changing and never settles is given up after some times that.
+        It is not settled before the interference is over: what a part is shown late, or at another
+        API server, may have it do harm when all has long ended as it should. What keeps changing
+        and never settles is given up after some times that.
         """
         give_up_at = time.monotonic() + _MOST_PATIENCE * patience
         versions, since = len(self.seen.versions), time.monotonic()
         while True:
             found = self._differences(expected, crashes)
-            if not found:
+            if not found and done.fired == done.over:
                 await asyncio.sleep(_SETTLED_SECONDS)
                 found = self._differences(expected, crashes)
                 if not found:
@@ -263,9 +269,9 @@ async def run_case(
     began = time.monotonic()
     crashes = 1 if case.part is Part.WORKER and case.when in KILLS else 0
     async with ScenarioRun(cluster, scenario, case.part, bug) as run:
-        done = interference(case.call, case.when, run.parts[case.part].kill)
+        done = interference(case.call, case.when, run.parts[case.part].kill, run.move)
         stuck = [_STUCK] if await _is_stuck(run.play(done)) else []
-        found = stuck + await run.compare(expected, crashes, patience)
+        found = stuck + await run.compare(expected, crashes, patience, done)
         state = end_state(run.seen.objects)
     outcome = Outcome(scenario, case.part, state, run.proxy.recording, time.monotonic() - began)
     outcome.reached = done.fired

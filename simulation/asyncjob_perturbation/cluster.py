@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +22,8 @@ from asyncjob_dev.environment.components import install
 from asyncjob_dev.environment.readiness import await_enforcement
 from asyncjob_dev.supervisor import objects
 from asyncjob_perturbation.answer_times import AnswerTimes
+from asyncjob_perturbation.lagging import lagging_apiserver
+from asyncjob_perturbation.plan import LAG_SECONDS
 
 Object = dict[str, Any]
 
@@ -94,6 +96,9 @@ class Cluster:
 
     def __init__(self, plane: ControlPlane, session: KubeSession, folder: Path) -> None:
         self.url = plane.url
+        self.lagging_url = ""
+        """Where the API server is that lags, if there is one."""
+
         self.token = plane.admin_token
         self.ca_file = plane.ca_file
         self.trust = ssl.create_default_context(cafile=plane.ca_file)
@@ -202,12 +207,21 @@ class Cluster:
 
 
 @asynccontextmanager
-async def running_cluster(plane: ControlPlane, folder: Path) -> AsyncIterator[Cluster]:
-    """Yield a cluster on a control plane, with everything installed in it."""
+async def running_cluster(
+    plane: ControlPlane, folder: Path, *, lags: bool = False
+) -> AsyncIterator[Cluster]:
+    """Yield a cluster on a control plane, with everything installed in it.
+
+    If it `lags`, it has an API server beside the other whose view is some seconds old.
+    """
     install(plane)
     access = await load_access(str(plane.kubeconfig))
-    async with KubeSession(access, field_manager="perturbation", connections=32) as session:
+    async with (
+        KubeSession(access, field_manager="perturbation", connections=32) as session,
+        lagging_apiserver(plane, LAG_SECONDS) if lags else nullcontext("") as lagging_url,
+    ):
         cluster = Cluster(plane, session, folder)
+        cluster.lagging_url = lagging_url
         await cluster.prepare()
         await cluster.make_namespace("enforcement")
         await asyncio.to_thread(await_enforcement, plane.api, WORKER_ACCOUNT, "enforcement")

@@ -1,4 +1,4 @@
-"""What is done to a part: it is killed at a request, or what it is told is withheld.
+"""What is done to a part: it is killed or moved at a request, or what it is told is withheld.
 
 A watch may withhold what the API server's own may: it may be late, show only the newest of several
 versions of an object, or end with 410, after which the part has to list again.
@@ -6,12 +6,12 @@ versions of an object, or end with 410, after which the part has to list again.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
 from asyncjob_perturbation.calls import Call, subject_of
-from asyncjob_perturbation.plan import HELD_SECONDS, KILLS, LATE_SECONDS, When
+from asyncjob_perturbation.plan import HELD_SECONDS, LATE_SECONDS, MOVES, STALE_SECONDS, When
 from asyncjob_perturbation.proxy import Events, NoInterference
 
 _EXPIRED: Final = {
@@ -27,6 +27,13 @@ _EXPIRED: Final = {
 }
 
 
+class Move(Protocol):
+    """Moves the part to the API server that lags, or back: all its watches end."""
+
+    def __call__(self, *, away: bool) -> None:
+        """Move it."""
+
+
 Queue = asyncio.Queue[tuple[Call, bytes] | None]
 """Events of a watch; None: it has ended."""
 
@@ -35,7 +42,7 @@ class KillAt(NoInterference):
     """Kills a part at one request."""
 
     def __init__(self, call: Call, when: When, kill: Callable[[], None]) -> None:
-        self.fired = False
+        self.fired = self.over = False
         self._call = call
         self._when = when
         self._kill = kill
@@ -58,7 +65,7 @@ class KillAt(NoInterference):
         return not self.fired and call == self._call
 
     def _fire(self) -> None:
-        self.fired = True
+        self.fired = self.over = True
         self._kill()
 
 
@@ -66,22 +73,47 @@ class LoseAnswer(NoInterference):
     """Loses the answer to one request."""
 
     def __init__(self, call: Call) -> None:
-        self.fired = False
+        self.fired = self.over = False
         self._call = call
 
     def after(self, call: Call) -> bool:
         """Lose it."""
         if self.fired or call != self._call:
             return True
-        self.fired = True
+        self.fired = self.over = True
         return False
+
+
+class MoveAt(NoInterference):
+    """Moves a part to another API server when a request is answered, and back after a while."""
+
+    def __init__(self, call: Call, move: Move, kill: Callable[[], None] | None = None) -> None:
+        self.fired = self.over = False
+        self._call = call
+        self._move = move
+        self._kill = kill
+
+    def after(self, call: Call) -> bool:
+        """Move it; the answer arrives unless it is killed."""
+        if self.fired or call != self._call:
+            return True
+        self.fired = True
+        self._move(away=True)
+        asyncio.get_running_loop().call_later(STALE_SECONDS, self._back)
+        if self._kill:
+            self._kill()
+        return not self._kill
+
+    def _back(self) -> None:
+        self._move(away=False)
+        self.over = True
 
 
 class WithholdFrom(NoInterference):
     """Withholds an event of a watch and what that watch shows in the seconds after it."""
 
     def __init__(self, call: Call, when: When) -> None:
-        self.fired = False
+        self.fired = self.over = False
         self._call = call
         self._when = when
 
@@ -98,9 +130,11 @@ class WithholdFrom(NoInterference):
                 self.fired = True
                 for one in await self._instead_of(line, coming):
                     yield one
+                self.over = True
                 if self._when is When.GAP:
                     return
         finally:
+            self.over = self.fired
             reading.cancel()
 
     async def _instead_of(self, line: bytes, coming: Queue) -> list[bytes]:
@@ -116,15 +150,18 @@ async def _read_into(coming: Queue, events: Events) -> None:
     coming.put_nowait(None)
 
 
-Done = KillAt | LoseAnswer | WithholdFrom
+Done = KillAt | LoseAnswer | MoveAt | WithholdFrom
+"""`fired`: it has begun; `over`: all of it has been done, and what follows is as undisturbed."""
 
 
-def interference(call: Call, when: When, kill: Callable[[], None]) -> Done:
+def interference(call: Call, when: When, kill: Callable[[], None], move: Move) -> Done:
     """Return what a case does."""
-    if when in KILLS:
+    if when in {When.BEFORE, When.AFTER}:
         return KillAt(call, when, kill)
     if when is When.LOST:
         return LoseAnswer(call)
+    if when in MOVES:
+        return MoveAt(call, move, kill if when is When.STALE_START else None)
     return WithholdFrom(call, when)
 
 

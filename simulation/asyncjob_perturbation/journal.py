@@ -1,11 +1,14 @@
 """What was run so far, in a file: a run of all cases may be done in pieces, and go on after an end.
 
 Each line is a JSON object: an undisturbed run with all that cases are compared with, a case, or the
-end of a piece with the CPU time that it took. Of a case that was run twice the last counts.
+end of a piece with the CPU time that it took. Of a case that was run twice the last counts. What
+was run of another product, other scenarios or other interferences does not count.
 """
 
+import hashlib
 import subprocess
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +17,26 @@ import orjson
 
 from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.case import Outcome
-from asyncjob_perturbation.plan import Case, Part
+from asyncjob_perturbation.plan import At, Case, Part, When, all_cases
 from asyncjob_perturbation.proxy import Recording
-from asyncjob_perturbation.report import Spent, Table
+from asyncjob_perturbation.report import Row, Spent, Table
 from asyncjob_perturbation.scenarios import SCENARIOS
 
 Pair = tuple[str, Part]
+_DIGITS: Final = 12
 _CASE_KEY: Final = ("scenario", "part", "call", "when")
+
+ROOT: Final = Path(__file__).parents[2]
+_OWN: Final = (
+    *("calls", "end_state", "handlers", "interferences", "judge", "lagging", "people", "plan"),
+    "scenarios",
+)
+RUN: Final = (
+    *("sdk/src", "operator/src", "worker-image/src", "crds", "dev/manifests"),
+    *(f"simulation/asyncjob_perturbation/{name}.py" for name in _OWN),
+)
+"""What decides what comes of a case: product, rules and roles, what is played and how it is judged.
+Not how cases are begun, told and kept."""
 
 
 @dataclass
@@ -29,18 +45,27 @@ class Journal:
 
     path: Path | None = None
     commit: str = ""
+    content: str = ""
+    """Tells what is run from what was run before something changed."""
+
     undisturbed: dict[Pair, Outcome] = field(default_factory=dict)
     cases: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
 
     @classmethod
-    def open(cls, path: Path | None) -> "Journal":
-        """Read what a file has, if there is one."""
-        journal = cls(path, _commit() if path else "")
-        if path and path.exists():
-            for line in path.read_bytes().splitlines():
-                journal._take(orjson.loads(line))
+    def open(cls, path: Path | None, *, whatever_was_run: bool = False) -> "Journal":
+        """Read what a file has of what is run now, if there is one; or all that it has."""
+        journal = cls(path, *((_commit(), content_of(ROOT)) if path else ()))
+        lines = path.read_bytes().splitlines() if path and path.exists() else []
+        for line in map(orjson.loads, lines):
+            if whatever_was_run or line["content"] == journal.content:
+                journal._take(line)
         return journal
+
+    @property
+    def contents(self) -> Mapping[str, int]:
+        """How many of the cases are of which content and commit."""
+        return Counter(f"{line['content']}, {line['commit']}" for line in self.cases.values())
 
     def ended_well(self, case: Case) -> bool:
         """Return whether this case was run and ended as it should."""
@@ -58,6 +83,7 @@ class Journal:
                 "calls": [[call.what, call.ordinal] for call in recording.calls],
                 "events": [[call.what, call.ordinal] for call in recording.events],
                 "seconds": round(outcome.seconds, 1),
+                **self._made_of,
             }
         )
 
@@ -69,7 +95,7 @@ class Journal:
                 "reached": outcome.reached,
                 "differences": [*map(str, outcome.differences), *outcome.broken],
                 "seconds": round(outcome.seconds, 1),
-                "commit": self.commit,
+                **self._made_of,
             }
         )
 
@@ -80,12 +106,16 @@ class Journal:
                 "wall": round(wall, 1),
                 "cpu": round(cpu, 1),
                 "cases": dict(cases),
-                "commit": self.commit,
+                **self._made_of,
             }
         )
 
+    @property
+    def _made_of(self) -> dict[str, str]:
+        return {"commit": self.commit, "content": self.content}
+
     def table(self) -> Table:
-        """Return the table of all that the file has."""
+        """Return the table of all that was read and added."""
         table = Table()
         for (scenario, part), outcome in self.undisturbed.items():
             row = table.row(scenario, part)
@@ -94,7 +124,28 @@ class Journal:
             table.row(line["scenario"], line["part"]).count(
                 reached=line["reached"], failed=bool(line["differences"]), seconds=line["seconds"]
             )
+        for case in self._open_cases():
+            table.row(case.scenario, case.part).open += 1
         return table
+
+    def kinds(self) -> Mapping[tuple[str, str], Row]:
+        """Return a row for each way of interfering and what it is tied to."""
+        rows = {(when.value, at.value): Row("", "") for when in When for at in At}
+        for line in self.cases.values():
+            case = Case(line["scenario"], line["part"], 0, _call(line["call"]), When(line["when"]))
+            rows[case.when, case.at].count(
+                reached=line["reached"], failed=bool(line["differences"]), seconds=line["seconds"]
+            )
+        for case in self._open_cases():
+            rows[case.when, case.at].open += 1
+        return {kind: row for kind, row in rows.items() if row.cases or row.open}
+
+    def _open_cases(self) -> Iterator[Case]:
+        for pair, outcome in self.undisturbed.items():
+            recording = outcome.recording
+            for case in all_cases(*pair, recording.calls, recording.events):
+                if _key(_case_line(case)) not in self.cases:
+                    yield case
 
     def _write(self, line: dict[str, Any]) -> None:
         self._take(line)
@@ -127,6 +178,22 @@ def _case_line(case: Case) -> dict[str, Any]:
 
 def _key(line: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(line[name]) for name in _CASE_KEY)
+
+
+def _call(text: str) -> Call:
+    what, _, ordinal = text.rpartition(" #")
+    return Call(what, int(ordinal))
+
+
+def content_of(root: Path) -> str:
+    """Return a digest of all files that are run."""
+    digest = hashlib.sha256()
+    for path in map(root.joinpath, RUN):
+        files = [path] if path.is_file() else sorted(path.rglob("*"))
+        for file in files:
+            if file.is_file() and file.suffix != ".pyc":
+                digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:_DIGITS]
 
 
 def _commit() -> str:

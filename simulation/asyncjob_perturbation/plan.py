@@ -38,9 +38,30 @@ class When(StrEnum):
     LATE = "late"
     """The event and what follows are shown later than a lease lasts."""
 
+    STALE = "stale"
+    """The part, which gets the answer, is moved to an API server that lags, and back later."""
 
-KILLS: Final = (When.BEFORE, When.AFTER)
-AT_CALLS: Final = (*KILLS, When.LOST)
+    STALE_START = "stale-start"
+    """The part is killed as by `after`, and starts again at the API server that lags."""
+
+
+class At(StrEnum):
+    """What a case is tied to."""
+
+    WRITES = "writes"
+    """Requests that may change something."""
+
+    READS = "reads"
+    """All other requests."""
+
+    EVENTS = "events"
+    """What watches show."""
+
+
+KILLS: Final = (When.BEFORE, When.AFTER, When.STALE_START)
+MOVES: Final = (When.STALE, When.STALE_START)
+AT_CALLS: Final = (When.BEFORE, When.AFTER, When.LOST)
+AT_WRITES: Final = MOVES
 AT_EVENTS: Final = (When.MERGED, When.GAP, When.LATE)
 
 LEASE_SECONDS: Final = 15
@@ -52,6 +73,13 @@ HELD_SECONDS: Final = 1.5
 LATE_SECONDS: Final = LEASE_SECONDS + 3.0
 """How long events are late: for longer than a lease lasts."""
 
+LAG_SECONDS: Final = 6.0
+"""How far behind the other API server is: longer than most scenarios, and than the 3 s for which an
+API server waits for its watch cache before it lists from etcd."""
+
+STALE_SECONDS: Final = LAG_SECONDS + 3.0
+"""How long a part stays there: what was when it came passes before its eyes, and some more."""
+
 EXTRA_SECONDS: Final = {
     When.BEFORE: 3.0,
     When.AFTER: 3.0,
@@ -59,6 +87,8 @@ EXTRA_SECONDS: Final = {
     When.MERGED: HELD_SECONDS,
     When.GAP: HELD_SECONDS,
     When.LATE: LATE_SECONDS,
+    When.STALE: STALE_SECONDS,
+    When.STALE_START: STALE_SECONDS + 3.0,
 }
 """What a case may take more than the undisturbed run, as long as no case has been measured."""
 
@@ -74,6 +104,13 @@ class Case:
 
     call: Call
     when: When
+
+    @property
+    def at(self) -> At:
+        """What it is tied to."""
+        if self.when in AT_EVENTS:
+            return At.EVENTS
+        return At.WRITES if is_write(self.call) else At.READS
 
     def command(self) -> str:
         """Return what runs this case alone."""
@@ -92,13 +129,20 @@ def all_cases(
 ) -> list[Case]:
     """Return three cases for each call and for each event; events are numbered after calls.
 
-    The answer of a watch is not lost apart: its events are.
+    The answer of a watch is not lost apart: its events are. Each write has two more: after it there
+    is something new that an API server that lags does not know of yet.
     """
     found = [
         Case(scenario, part, number, call, when)
         for number, call in enumerate(calls, start=1)
         for when in AT_CALLS
         if when in KILLS or not call.what.startswith("WATCH")
+    ]
+    found += [
+        Case(scenario, part, number, call, when)
+        for number, call in enumerate(calls, start=1)
+        for when in AT_WRITES
+        if is_write(call)
     ]
     found += [
         Case(scenario, part, number, event, when)
@@ -109,7 +153,10 @@ def all_cases(
 
 
 def selected(
-    cases: Iterable[Case], call: str | None, when: Container[When] = tuple(When)
+    cases: Iterable[Case],
+    call: str | None,
+    when: Container[When] = tuple(When),
+    at: Container[At] = tuple(At),
 ) -> list[Case]:
     """Return the cases of one call, given by number or by name; raises NoSuchCallError."""
     cases = list(cases)
@@ -122,7 +169,7 @@ def selected(
     if not found:
         calls = "\n".join(dict.fromkeys(f"{case.number:4} {case.call}" for case in cases))
         raise NoSuchCallError(f"no call {call}; there are:\n{calls}")
-    return [case for case in found if case.when in when]
+    return [case for case in found if case.when in when and case.at in at]
 
 
 def shuffled(cases: Sequence[Case], seed: int) -> list[Case]:

@@ -139,7 +139,7 @@ async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:
 
 def _run(part: Part, arguments: list[str], log: str, environment: dict[str, str]) -> None:
     """Become the part: what its console script does, with its output in a file."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     os.setsid()
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
@@ -148,6 +148,11 @@ def _run(part: Part, arguments: list[str], log: str, environment: dict[str, str]
     sys.argv = [f"asyncjob-{part}", *arguments]
     with _planted(environment.get(BUG, "")):
         _COMMANDS[part]()
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when the thread ends that has made it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _planted(name: str) -> AbstractContextManager[object]:

@@ -5,6 +5,7 @@ killed just before the API server gets the request, or just after it has answere
 handed on line by line, and each line may be held back.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -72,11 +73,10 @@ class Proxy:
     """Stands before the API server of `url`; a context manager."""
 
     def __init__(self, url: str, trust: ssl.SSLContext) -> None:
-        self.upstream = url
-        """Where requests go; may be changed at any time."""
-
         self.interference: Interference = NoInterference()
         self.recording = Recording()
+        self._upstream = url
+        self._watches: set[asyncio.Transport] = set()
         self._counter = CallCounter()
         self._trust = trust
         self._port = 0
@@ -96,6 +96,15 @@ class Proxy:
         Watches are open by then, and whatever interferes has to stand in them from their beginning.
         """
         self.recording, self._counter = Recording(), CallCounter()
+
+    def move(self, url: str) -> None:
+        """Hand what comes from now on to another API server; watches break off.
+
+        Other requests that are under way are answered.
+        """
+        self._upstream = url
+        for transport in self._watches:
+            transport.abort()
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, ssl=self._trust)
@@ -135,19 +144,25 @@ class Proxy:
             return web.Response(status=502)
         headers = {name: request.headers[name] for name in _HANDED_ON if name in request.headers}
         headers["Accept-Encoding"] = "identity"
+        upstream = self._upstream
         try:
             async with self._session.request(
                 request.method,
-                self.upstream + request.raw_path,
+                upstream + request.raw_path,
                 data=body or None,  # with an empty one goes a Content-Type that is refused
                 headers=headers,
             ) as answer:
-                return await self._hand_back(request, what, call, answer)
+                return await self._hand_back(request, what, call, answer, upstream)
         except aiohttp.ClientError:
             return web.Response(status=502)
 
     async def _hand_back(
-        self, request: web.Request, what: str, call: Call, answer: aiohttp.ClientResponse
+        self,
+        request: web.Request,
+        what: str,
+        call: Call,
+        answer: aiohttp.ClientResponse,
+        upstream: str,
     ) -> web.StreamResponse:
         headers = {name: answer.headers[name] for name in _HANDED_BACK if name in answer.headers}
         is_watch = "watch=" in request.query_string and answer.ok
@@ -159,8 +174,15 @@ class Proxy:
         response = web.StreamResponse(status=answer.status, headers=headers)
         await response.prepare(request)
         resource = what.partition(" ")[2]
-        async for line in self.interference.watch(self._events(answer, resource)):
-            await response.write(line)
+        connection = request.transport
+        if connection is None or upstream != self._upstream:
+            return response
+        self._watches.add(connection)
+        try:
+            async for line in self.interference.watch(self._events(answer, resource)):
+                await response.write(line)
+        finally:
+            self._watches.discard(connection)
         return response
 
     async def _events(self, answer: aiohttp.ClientResponse, resource: str) -> Events:

@@ -21,6 +21,9 @@ class Row:
     missed: int = 0
     """Cases in which the request did not come: it depends on what is quicker."""
 
+    open: int = 0
+    """Cases that have not been run, as far as a journal knows."""
+
     failed: int = 0
     seconds: float = 0.0
     longest: float = 0.0
@@ -43,6 +46,7 @@ class Row:
         self.events += other.events
         self.cases += other.cases
         self.missed += other.missed
+        self.open += other.open
         self.failed += other.failed
         self.seconds += other.seconds
         self.longest = max(self.longest, other.longest)
@@ -111,8 +115,9 @@ def summary(table: Table, spent: Spent) -> list[str]:
     """Return a table in Markdown: one line for each scenario, as the page has it."""
     rows = table.by_scenario()
     lines = [
-        "| Scenario | Requests | Events | Cases | Differences | Missed | Wall time | CPU time |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| Scenario | Requests | Events | Cases run | Open | Differences | Missed | Wall time |"
+        " CPU time |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, row in sorted(rows.items()):
         lines.append(
@@ -123,9 +128,21 @@ def summary(table: Table, spent: Spent) -> list[str]:
 
 
 def _summary_line(name: str, row: Row, wall: float, cpu: float) -> str:
-    numbers = (row.calls, row.events, row.cases, row.failed, row.missed)
+    numbers = (row.calls, row.events, row.cases, row.open, row.failed, row.missed)
     cells = [name, *map(str, numbers), f"{wall:.0f} s", f"{cpu:.0f} s"]
     return f"| {' | '.join(cells)} |"
+
+
+def by_kind(kinds: Mapping[tuple[str, str], Row]) -> list[str]:
+    """Return a table in Markdown: one line for each `WHEN` and what it is tied to."""
+    lines = [
+        "| `WHEN` | At | Cases run | Open | Differences | Missed |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for (when, at), row in kinds.items():
+        numbers = (row.cases, row.open, row.failed, row.missed)
+        lines.append(f"| {' | '.join([f'`{when}`', at, *map(str, numbers)])} |")
+    return lines
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from asyncjob_dev.controlplane.options import ControlPlaneOptions, ControlPlaneP
 from asyncjob_dev.controlplane.processes import ControlPlaneProcesses, make_processes
 from asyncjob_dev.errors import DevError, KubectlError, PortTakenError
 from asyncjob_dev.files import write_private
+from asyncjob_dev.ports import free_ports
 from asyncjob_dev.process import ManagedProcess, wait_until
 
 KUBECTL_TIMEOUT = 60.0
@@ -169,6 +170,20 @@ class ControlPlane:
     def apiserver(self) -> ManagedProcess:
         """The API server, for faults."""
         return self._running.processes.apiserver
+
+    @property
+    def etcd_address(self) -> str:
+        """Host and port at which clients find the store."""
+        return self._running.processes.etcd_address
+
+    def another_apiserver(self, etcd_port: int) -> tuple[str, ManagedProcess]:
+        """Return where another API server with the same keys and tokens is to be, and its process.
+
+        It is not started, and looks for the store at a port of this machine: what listens there may
+        stand in between. Whoever starts it stops it, before this.
+        """
+        [port] = free_ports(1)
+        return self._running.processes.make_apiserver(port, etcd_port, "another-kube-apiserver")
 
     def start_apiserver(self) -> None:
         """Start it again on its port and data, and wait until it serves."""

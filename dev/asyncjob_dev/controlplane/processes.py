@@ -3,6 +3,7 @@
 import http.client
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from asyncjob_dev.api import Api
@@ -96,9 +97,14 @@ class ControlPlaneProcesses:
     """What runs, in start order, and where the API is."""
 
     url: str
+    etcd_address: str
+    """Host and port at which clients find etcd."""
+
     etcd: ManagedProcess
     apiserver: ManagedProcess
     controller_manager: ManagedProcess | None
+    make_apiserver: Callable[[int, int, str], tuple[str, ManagedProcess]]
+    """Returns the URL and process of an API server, by its port, that of etcd, and its name."""
 
     @property
     def in_start_order(self) -> list[ManagedProcess]:
@@ -117,29 +123,34 @@ def make_processes(
 ) -> ControlPlaneProcesses:
     """Choose ports and return the processes, none of them started."""
 
-    def process(name: str, flags: list[str]) -> ManagedProcess:
+    def process(program: str, flags: list[str], name: str = "") -> ManagedProcess:
         return ManagedProcess(
-            name,
-            [str(resolver.resolve(name).path), *flags],
-            log_file=layout.log(name),
+            name or program,
+            [str(resolver.resolve(program).path), *flags],
+            log_file=layout.log(name or program),
             ready_within=options.ready_within,
             grace=options.effective_grace,
         )
+
+    def make_apiserver(port: int, etcd_port: int, name: str) -> tuple[str, ManagedProcess]:
+        url = f"https://{options.address}:{port}"
+        api = Api(url, ca_file=layout.ca_file, token=token, timeout=PROBE_SECONDS)
+        flags = apiserver_flags(options, layout, port, etcd_port)
+        made = process("kube-apiserver", flags, name)
+        made.ready = lambda: api.answers("/readyz")
+        return url, made
 
     etcd_port, peer_port, free = free_ports(3)
     member = f"dev-{secrets.token_hex(8)}"
     etcd = process("etcd", etcd_flags(options, layout, member, etcd_port, peer_port))
     etcd.ready = lambda: is_member(member, etcd_port)
-    port = options.api_port or free
-    url = f"https://{options.address}:{port}"
-    api = Api(url, ca_file=layout.ca_file, token=token, timeout=PROBE_SECONDS)
-    apiserver = process("kube-apiserver", apiserver_flags(options, layout, port, etcd_port))
-    apiserver.ready = lambda: api.answers("/readyz")
+    url, apiserver = make_apiserver(options.api_port or free, etcd_port, "kube-apiserver")
     controllers = None
     if options.with_controller_manager:
         flags = controller_manager_flags(options, layout)
         controllers = process("kube-controller-manager", flags)
-    return ControlPlaneProcesses(url, etcd, apiserver, controllers)
+    address = f"{LOOPBACK}:{etcd_port}"
+    return ControlPlaneProcesses(url, address, etcd, apiserver, controllers, make_apiserver)
 
 
 def is_member(name: str, port: int) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.demo.commands import Commands
+from support.commands import Commands
 
 
 @pytest.fixture

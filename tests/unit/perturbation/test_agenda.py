@@ -2,15 +2,24 @@
 
 from asyncjob_perturbation.agenda import Agenda, Recording, turns
 from asyncjob_perturbation.calls import Call
-from asyncjob_perturbation.plan import EXTRA_SECONDS, Case, Part, When, all_cases
+from asyncjob_perturbation.plan import (
+    AT_CALLS,
+    EXTRA_SECONDS,
+    Case,
+    Part,
+    When,
+    all_cases,
+    selected,
+)
 from asyncjob_perturbation.scenarios import SCENARIOS
 
 FOREVER = float("inf")
 RETRY, CRASH = ("retry", Part.WORKER), ("crash", Part.WORKER)
 
 
-def cases_of(pair: tuple[str, Part], calls: int = 4) -> list[Case]:
-    return all_cases(*pair, [Call("PATCH asyncjobs/a/status", n + 1) for n in range(calls)])
+def cases_of(pair: tuple[str, Part], count: int = 4) -> list[Case]:
+    calls = [Call("PATCH asyncjobs/a/status", n + 1) for n in range(count)]
+    return selected(all_cases(*pair, calls), None, AT_CALLS)
 
 
 def taken(agenda: Agenda, now: float = 0.0) -> list[Recording | Case]:

@@ -1,5 +1,6 @@
 """What is done at a request or an event, and that nothing else is touched."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import orjson
@@ -10,11 +11,12 @@ from asyncjob_perturbation.calls import Call, describe_event
 from asyncjob_perturbation.interferences import (
     KillAt,
     LoseAnswer,
+    MoveAt,
     WithholdFrom,
     interference,
     merged,
 )
-from asyncjob_perturbation.plan import AT_CALLS, AT_EVENTS, When
+from asyncjob_perturbation.plan import AT_CALLS, AT_EVENTS, AT_WRITES, When
 from asyncjob_perturbation.proxy import Events
 
 CLAIM = Call("PATCH asyncjobs/a/status Running", 2)
@@ -38,7 +40,7 @@ async def seen(how: When, lines: Sequence[bytes], at: int = 2) -> list[bytes]:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HELD_SECONDS", "LATE_SECONDS"):
+    for name in ("HELD_SECONDS", "LATE_SECONDS", "STALE_SECONDS"):
         monkeypatch.setattr(interferences, name, 0.01)
 
 
@@ -66,11 +68,17 @@ def test_a_part_is_killed_once_after_its_request_which_arrives() -> None:
 
 
 def test_each_way_has_its_interference() -> None:
-    ways = {When.BEFORE: KillAt, When.AFTER: KillAt, When.LOST: LoseAnswer}
+    ways = {
+        When.BEFORE: KillAt,
+        When.AFTER: KillAt,
+        When.LOST: LoseAnswer,
+        When.STALE: MoveAt,
+        When.STALE_START: MoveAt,
+    }
     for when in When:
-        made = interference(CLAIM, when, lambda: None)
+        made = interference(CLAIM, when, lambda: None, Moves())
         assert isinstance(made, ways.get(when, WithholdFrom))
-    assert {*AT_CALLS, *AT_EVENTS} == {*When}
+    assert {*AT_CALLS, *AT_WRITES, *AT_EVENTS} == {*When}
 
 
 def test_an_answer_is_lost_once_and_nobody_is_killed() -> None:
@@ -79,6 +87,49 @@ def test_an_answer_is_lost_once_and_nobody_is_killed() -> None:
     assert lost.after(Call(CLAIM.what, 1))
     assert not lost.after(CLAIM)
     assert lost.after(CLAIM)
+
+
+class Moves:
+    """Notes where a part was moved."""
+
+    def __init__(self) -> None:
+        self.made: list[bool] = []
+        self.back = asyncio.Event()
+
+    def __call__(self, *, away: bool) -> None:
+        self.made.append(away)
+        if not away:
+            self.back.set()
+
+
+async def test_a_part_is_moved_once_when_its_request_is_answered_and_back_later() -> None:
+    moves = Moves()
+    mover = interference(CLAIM, When.STALE, lambda: None, moves)
+    assert mover.before(CLAIM)
+    assert not moves.made
+    assert mover.after(CLAIM)
+    assert (moves.made, mover.fired, mover.over) == ([True], True, False)
+    assert mover.after(CLAIM)
+    await moves.back.wait()
+    assert (moves.made, mover.over) == ([True, False], True)
+
+
+async def test_a_part_that_starts_elsewhere_does_not_get_the_answer() -> None:
+    moves, kills = Moves(), list[bool]()
+    mover = interference(CLAIM, When.STALE_START, lambda: kills.extend(moves.made), moves)
+    assert not mover.after(CLAIM)
+    assert kills == [True]  # it was moved first: it starts again at once
+    assert mover.after(CLAIM)
+
+
+async def test_what_is_withheld_is_over_when_it_is_shown() -> None:
+    late = WithholdFrom(Call("EVENT", 2), When.LATE)
+    states = [(late.fired, late.over) async for _ in late.watch(shown(LIFE))]
+    assert states == [(False, False), (True, False), (True, False)]
+    assert late.over
+    never = WithholdFrom(Call("EVENT", 9), When.LATE)
+    assert [line async for line in never.watch(shown(LIFE))] == LIFE
+    assert not never.over
 
 
 async def test_merged_events_show_the_newest_of_each_object_only() -> None:

@@ -6,14 +6,16 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.case import Outcome
 from asyncjob_perturbation.cpu_time import cpu_seconds
 from asyncjob_perturbation.end_state import Difference
-from asyncjob_perturbation.journal import Journal
+from asyncjob_perturbation.journal import ROOT, RUN, Journal, content_of
 from asyncjob_perturbation.plan import Case, Part, When
 from asyncjob_perturbation.proxy import Recording
-from asyncjob_perturbation.report import summary
+from asyncjob_perturbation.report import by_kind, summary
 from asyncjob_perturbation.scenarios import SCENARIOS
 
 PAIR = ("retry", Part.WORKER)
@@ -54,6 +56,64 @@ def test_a_journal_that_is_opened_again_knows_what_was_run_and_what_it_is_compar
     assert Journal.open(path).ended_well(case(When.AFTER))
 
 
+def test_what_was_run_of_another_product_is_run_again_and_still_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal.open(path)
+    journal.add_undisturbed(PAIR, outcome())
+    journal.add_case(case(When.BEFORE), outcome())
+    monkeypatch.setattr("asyncjob_perturbation.journal.content_of", lambda _: "another")
+    again = Journal.open(path)
+    assert not again.undisturbed
+    assert not again.ended_well(case(When.BEFORE))
+    again.add_case(case(When.AFTER), outcome())
+    everything = Journal.open(path, whatever_was_run=True)
+    assert everything.table().total().cases == 2
+    assert sorted(everything.contents.values()) == [1, 1]
+    assert any(what.startswith("another, ") for what in everything.contents)
+
+
+def test_the_content_is_another_when_the_product_changes_and_not_when_the_docs_do(
+    tmp_path: Path,
+) -> None:
+    for path in (*RUN, "docs/page.md"):
+        file = tmp_path / path if path.endswith((".py", ".md")) else tmp_path / path / "file"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+    first = content_of(tmp_path)
+    (tmp_path / "docs/page.md").write_text("2")
+    assert content_of(tmp_path) == first
+    for path in RUN:
+        file = tmp_path / path if path.endswith(".py") else tmp_path / path / "file"
+        file.write_text("2")
+        assert content_of(tmp_path) != first
+        file.write_text("1")
+    (tmp_path / "crds/file").rename(tmp_path / "crds/other")
+    assert content_of(tmp_path) != first
+
+
+def test_all_that_is_run_is_there() -> None:
+    assert [path for path in RUN if not (ROOT / path).exists()] == []
+
+
+def test_what_has_not_been_run_is_told_by_what_is_done_and_where() -> None:
+    journal = Journal()
+    journal.add_undisturbed(PAIR, outcome())
+    journal.add_case(case(When.BEFORE), outcome(reached=False))
+    journal.add_case(case(When.LOST), outcome(differences=[Difference("a", 1, 2)]))
+    assert by_kind(journal.kinds())[2:] == [
+        "| `before` | writes | 1 | 0 | 0 | 1 |",
+        "| `after` | writes | 0 | 1 | 0 | 0 |",
+        "| `lost` | writes | 1 | 0 | 1 | 0 |",
+        "| `merged` | events | 0 | 1 | 0 | 0 |",
+        "| `gap` | events | 0 | 1 | 0 | 0 |",
+        "| `late` | events | 0 | 1 | 0 | 0 |",
+        "| `stale` | writes | 0 | 1 | 0 | 0 |",
+        "| `stale-start` | writes | 0 | 1 | 0 | 0 |",
+    ]
+
+
 def test_the_summary_has_a_line_for_each_scenario_and_shares_the_time_by_cases() -> None:
     journal = Journal()
     for when in (When.BEFORE, When.LOST):
@@ -63,9 +123,9 @@ def test_the_summary_has_a_line_for_each_scenario_and_shares_the_time_by_cases()
     journal.add_case(crash, outcome(broken=["a rule"]))
     journal.add_spent(30.0, 12.0, {"retry": 2, "crash": 1})
     assert summary(journal.table(), journal.spent)[2:] == [
-        "| `crash` | 0 | 0 | 1 | 1 | 0 | 10 s | 4 s |",
-        "| `retry` | 1 | 1 | 2 | 0 | 1 | 20 s | 8 s |",
-        "| all | 1 | 1 | 3 | 1 | 1 | 30 s | 12 s |",
+        "| `crash` | 0 | 0 | 1 | 0 | 1 | 0 | 10 s | 4 s |",
+        "| `retry` | 1 | 1 | 2 | 6 | 0 | 1 | 20 s | 8 s |",
+        "| all | 1 | 1 | 3 | 6 | 1 | 1 | 30 s | 12 s |",
     ]
 
 

@@ -108,6 +108,25 @@ async def test_an_answer_that_is_lost_was_given(proxy: Proxy, upstream: Upstream
     assert (await send(proxy, "POST", JOBS, b"{}"))[0] == 201
 
 
+async def test_a_part_that_is_moved_loses_its_watches_and_asks_elsewhere(
+    proxy: Proxy, upstream: Upstream
+) -> None:
+    upstream.changed.clear()
+    watching = asyncio.ensure_future(send(proxy, "GET", f"{JOBS}?watch=1"))
+    await upstream.asked.wait()
+    other = Upstream()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", other.answer)
+    async with TestServer(app) as server:
+        while not proxy._watches:  # noqa: ASYNC110  # its answer is on the way
+            await asyncio.sleep(0)
+        proxy.move(str(server.make_url("")).rstrip("/"))
+        with pytest.raises(aiohttp.ClientError):
+            await watching
+        assert await send(proxy, "GET", f"{JOBS}?watch=1") == (200, EVENT)
+    assert len(upstream.arrived) == len(other.arrived) == 1
+
+
 async def test_a_watch_is_handed_on_and_its_events_are_recorded(proxy: Proxy) -> None:
     assert await send(proxy, "GET", f"{JOBS}?watch=1") == (200, EVENT)
     assert proxy.recording.events == [Call("EVENT asyncjobs/job ADDED", 1)]

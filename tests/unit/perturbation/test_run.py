@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -13,7 +13,7 @@ from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.case import Outcome
 from asyncjob_perturbation.cluster import Cluster
 from asyncjob_perturbation.journal import Journal
-from asyncjob_perturbation.plan import Case, Part, When
+from asyncjob_perturbation.plan import AT_CALLS, At, Case, Part, When
 from asyncjob_perturbation.proxy import Recording
 from asyncjob_perturbation.scenarios import SCENARIOS
 
@@ -37,6 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         come: Callable[[Case], Outcome],
         end_at: float = float("inf"),
         hang: tuple[Call, When] | None = None,
+        whens: Sequence[When] = AT_CALLS,
     ) -> tuple[command.Perturbation, bool]:
         async def case(_: object, __: object, case: Case, ___: object) -> Outcome:
             if (case.call, case.when) == hang:
@@ -45,7 +46,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
         monkeypatch.setattr(command, "run_undisturbed", undisturbed)
         monkeypatch.setattr(command, "run_case", case)
-        wanted = command.Wanted(["retry"], [Part.WORKER], None, list(When), end_at, 1, 3)
+        wanted = command.Wanted(["retry"], [Part.WORKER], None, whens, list(At), end_at, 1, 3)
         perturbation = command.Perturbation(NOBODY, wanted, Journal())
         return perturbation, await perturbation.run()
 

@@ -1,4 +1,4 @@
-"""Runs the commands of the development environment, and finds every process that they started."""
+"""Runs commands of this project's own tools, and finds every process that they started."""
 
 import os
 import subprocess
@@ -20,6 +20,7 @@ class Commands:
 
     mark: str
     temporary: Path
+    module: str = "asyncjob_dev"
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -36,7 +37,7 @@ class Commands:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "asyncjob_dev", *arguments],
+            [sys.executable, "-m", self.module, *arguments],
             cwd=ROOT,
             env=self.environment,
             stdin=subprocess.DEVNULL,
