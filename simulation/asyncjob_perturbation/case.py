@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 import aiohttp
 
+from asyncjob.names import JOBS
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor.objects import Container, container_id
 from asyncjob_perturbation.cluster import Cluster
@@ -171,7 +172,12 @@ class ScenarioRun:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _differences(self, expected: dict[str, Object], crashes: int) -> list[Difference]:
-        return differences(expected, end_state(self.seen.objects), crashes=crashes)
+        return differences(expected, self.state(), crashes=crashes)
+
+    def state(self) -> dict[str, Object]:
+        """Return what is compared of what there is now."""
+        jobs = (version.obj for version in self.seen.versions if version.resource == JOBS)
+        return end_state(self.seen.objects, jobs)
 
     def _gateway_client(self) -> ThroughGateway:
         return ThroughGateway(self._gateway_url, self.cluster.token, self._people_session)
@@ -243,7 +249,7 @@ async def run_undisturbed(cluster: Cluster, scenario: Scenario, part: Part) -> O
     began = time.monotonic()
     async with ScenarioRun(cluster, scenario, part) as run:
         stuck = await _is_stuck(run.play()) or not await run.until_quiet()
-        state = end_state(run.seen.objects)
+        state = run.state()
     outcome = Outcome(scenario, part, state, run.proxy.recording, time.monotonic() - began)
     outcome.differences = [_STUCK] if stuck else _unexpected_ends(scenario, part, state)
     outcome.broken = _broken(run)
@@ -263,8 +269,8 @@ async def run_case(
 ) -> Outcome:
     """Play a scenario, interfere at one call, and compare what comes of it.
 
-    `bug` is one of the simulation's mutations, planted in all parts. It has to be as it should
-    before nothing has changed for `patience` seconds.
+    `bug` is one of `planted` or of the simulation's, planted in all parts. All has to be as it
+    should before nothing has changed for `patience` seconds.
     """
     began = time.monotonic()
     crashes = 1 if case.part is Part.WORKER and case.when in KILLS else 0
@@ -272,7 +278,7 @@ async def run_case(
         done = interference(case.call, case.when, run.parts[case.part].kill, run.move)
         stuck = [_STUCK] if await _is_stuck(run.play(done)) else []
         found = stuck + await run.compare(expected, crashes, patience, done)
-        state = end_state(run.seen.objects)
+        state = run.state()
     outcome = Outcome(scenario, case.part, state, run.proxy.recording, time.monotonic() - began)
     outcome.reached = done.fired
     outcome.differences = found

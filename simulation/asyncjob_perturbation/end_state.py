@@ -6,7 +6,7 @@ them.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,11 +44,16 @@ class Difference:
         return f"{self.where}: expected {self.expected!r}, came {self.came!r}"
 
 
-def end_state(objects: Objects) -> dict[str, Object]:
-    """Return what is compared: `resource/name` → its fields."""
+def end_state(objects: Objects, versions: Iterable[Object] = ()) -> dict[str, Object]:
+    """Return what is compared: `resource/name` → its fields.
+
+    Crashes and releases are those since a job was created, by all its `versions`: a redrive sets
+    what its status counts to 0.
+    """
     state: dict[str, Object] = {}
+    counted = _counted_ends(versions)
     for name, job in objects.get(JOBS, {}).items():
-        state[f"{JOBS}/{without_random(name)}"] = _job_state(job)
+        state[f"{JOBS}/{without_random(name)}"] = _job_state(job) | counted.get(name, {})
     for resource, fields in ((QUEUES, _QUEUE_FIELDS), (CRON_JOBS, _CRON_FIELDS)):
         for name, obj in objects.get(resource, {}).items():
             status = obj.get("status", {})
@@ -56,6 +61,21 @@ def end_state(objects: Objects) -> dict[str, Object]:
                 field: status[field] for field in fields if status.get(field)
             }
     return state
+
+
+def _counted_ends(versions: Iterable[Object]) -> dict[str, dict[str, int]]:
+    """Return by job how many crashes and releases were counted in all, where there were any."""
+    last: dict[tuple[str, str], int] = {}
+    total: dict[str, dict[str, int]] = {}
+    for job in versions:
+        name, status = job["metadata"]["name"], job.get("status", {})
+        for field in ("crashes", "releases"):
+            count = status.get(field, 0)
+            if (more := count - last.get((name, field), 0)) > 0:
+                counts = total.setdefault(name, {})
+                counts[field] = counts.get(field, 0) + more
+            last[name, field] = count
+    return total
 
 
 def is_finished(objects: Objects) -> bool:

@@ -9,17 +9,26 @@ at a namespace that was made a moment ago.
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 import grpc.aio
 
-from asyncjob.names import GROUP
+from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES, collection_path
+from asyncjob_dev.api import Api
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.ports import LOOPBACK
+from asyncjob_dev.process import wait_until
 
+_LATE_PATHS: Final = (
+    *(collection_path(None, resource) for resource in (JOBS, QUEUES, CRON_JOBS)),
+    "/api/v1/pods",
+    "/apis/coordination.k8s.io/v1/leases",
+)
 LATE: Final = tuple(f"/registry/{name}/".encode() for name in (GROUP, "pods", "leases"))
 """Where in etcd that is of which the watches lag."""
 
+_FILLED_SECONDS: Final = 60.0
 _WATCH: Final = "/etcdserverpb.Watch/Watch"
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),
@@ -119,11 +128,20 @@ async def lagging_apiserver(plane: ControlPlane, lag: float) -> AsyncIterator[st
     port = server.add_insecure_port(f"{LOOPBACK}:0")
     await server.start()
     url, process = plane.another_apiserver(port)
+    api = Api(url, ca_file=plane.ca_file, token=plane.admin_token)
     try:
         await asyncio.to_thread(process.start)
+        await asyncio.to_thread(_until_caches_are_filled, api)
         proxy.lag = lag
         yield url
     finally:
         await asyncio.to_thread(process.kill)
         await server.stop(grace=None)
         await proxy.close()
+
+
+def _until_caches_are_filled(api: Api) -> None:
+    """Wait until it no longer answers with 429 what it has to answer from watches that then lag."""
+    for path in _LATE_PATHS:
+        cached = f"{path}?resourceVersion=0&limit=1"
+        wait_until(partial(api.answers, cached), cached, within=_FILLED_SECONDS)

@@ -73,11 +73,11 @@ HELD_SECONDS: Final = 1.5
 LATE_SECONDS: Final = LEASE_SECONDS + 3.0
 """How long events are late: for longer than a lease lasts."""
 
-LAG_SECONDS: Final = 6.0
-"""How far behind the other API server is: longer than most scenarios, and than the 3 s for which an
-API server waits for its watch cache before it lists from etcd."""
+LAG_SECONDS: Final = LATE_SECONDS
+"""How far behind the other API server is: also longer than a part takes to start there, where each
+list takes 3 s, for which an API server waits for its watch cache before it asks etcd."""
 
-STALE_SECONDS: Final = LAG_SECONDS + 3.0
+STALE_SECONDS: Final = LAG_SECONDS + 6.0
 """How long a part stays there: what was when it came passes before its eyes, and some more."""
 
 EXTRA_SECONDS: Final = {

@@ -156,9 +156,9 @@ def end_with_parent() -> None:
 
 
 def _planted(name: str) -> AbstractContextManager[object]:
-    """Plant one of the simulation's bugs in this process."""
+    """Plant a bug in this process, if one is named."""
     if not name:
         return nullcontext()
-    from asyncjob_simulation.mutations import by_name
+    from asyncjob_perturbation.planted import plant
 
-    return by_name(name).plant()
+    return plant(name)

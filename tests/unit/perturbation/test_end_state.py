@@ -53,6 +53,19 @@ def test_a_crash_may_cost_one_attempt_that_is_counted_as_a_crash_or_a_release() 
     assert found(expected, state(attempt=1), 1) == []
 
 
+def test_a_crash_before_a_redrive_pays_for_an_attempt_although_the_redrive_sets_it_to_0() -> None:
+    def end(*statuses: dict[str, int]) -> dict[str, dict[str, Any]]:
+        versions = [job(**status) for status in statuses]
+        return end_state({JOBS: {"a": versions[-1]}}, versions)
+
+    crashed = {"attempt": 2, "crashes": 1}
+    redriven = {"attempt": 3, "redrives": 1}
+    expected = end({"attempt": 1}, {"attempt": 2, "redrives": 1})
+    assert found(expected, end({"attempt": 1}, crashed, redriven), 1) == []
+    assert found(expected, end({"attempt": 1}, redriven), 1) == ["asyncjobs/a crashes and releases"]
+    assert found(expected, end(crashed, redriven, {**crashed, **redriven}), 1)
+
+
 def test_an_attempt_that_nothing_pays_for_is_a_difference() -> None:
     assert found(state(attempt=1), state(attempt=2), 1) == ["asyncjobs/a crashes and releases"]
     assert found(state(attempt=1), state(attempt=1, crashes=1), 1)
