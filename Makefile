@@ -36,11 +36,11 @@ help: ## list the targets
 venv: $(STAMP) ## the virtual environment, with everything pinned
 	@:
 
-$(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproject.toml worker-image/pyproject.toml
+$(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproject.toml worker-image/pyproject.toml dev/pyproject.toml
 	@$(NEW_ENOUGH)
 	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is needed (Debian: apt-get install python3-venv)"; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e sdk -e operator -e worker-image -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e sdk -e operator -e worker-image -e dev -e .
 	@touch $@
 
 lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
@@ -48,11 +48,11 @@ lock: ## pin requirements again, with hashes; dev comes first, the others take i
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$part.in -o requirements/$$part.txt || exit 1; \
 	done
 
-tools: ## find, download or build the control plane's programs, and say where they are
+tools: ## find, download or build all programs of a control plane, which tests need, and say where they are
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) $(if $(QUIET),--quiet)
 
-server-tools: ## the same without kube-controller-manager
+server-tools: ## the same without kube-controller-manager, which demo, up and `asyncjob dev` do without
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) --server $(if $(QUIET),--quiet)
 
@@ -69,11 +69,11 @@ chart-tools: ## the same for helm, which tests of the chart and of rights need
 	@$(PROGRAMS) helm
 
 demo: ## the main job on a real API server: set up, shown, checked, torn down
-	$(call beside_venv,tools)
+	$(call beside_venv,server-tools)
 	@$(BIN)/python -m asyncjob_dev demo
 
 up: ## keep control plane, operator, gateway and workers running (APP=module:app QUEUES=a,b WORKERS=n SLOTS=n PORT=n GATEWAY_PORT=n)
-	$(call beside_venv,tools)
+	$(call beside_venv,server-tools)
 	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) $(call given,SLOTS,--slots) $(call given,QUEUES,--queues) $(call given,PORT,--port) $(call given,GATEWAY_PORT,--gateway-port)
 
 down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets them)

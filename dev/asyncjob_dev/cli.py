@@ -1,6 +1,5 @@
 """`python -m asyncjob_dev`: the commands behind `make up`, `make down` and `make demo`."""
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from asyncjob.names import DEFAULT_QUEUE
 from asyncjob_dev.demo import run_demo
 from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background
 from asyncjob_dev.environment.background import ensure_running, status_table, usage_guide
+from asyncjob_dev.environment.options import PORT, QUEUES, SLOTS, WORKERS
 from asyncjob_dev.environment.settings import DEFAULT_APP, DEFAULT_FOLDER, ROOT
 from asyncjob_dev.environment.state import lock_holder
 from asyncjob_dev.node.cli import node
@@ -23,26 +22,8 @@ FOLDER = click.option(
     default=DEFAULT_FOLDER,
     help="Where data, logs and kubeconfig go.  [default: .dev]",
 )
-IS_QUEUE = re.compile("[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
-"""Names that fit into that of a Pod, too."""
 APP = click.option(
     "--app", default=DEFAULT_APP, show_default=True, help="What workers run, module:attribute."
-)
-
-
-def _queues(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
-    queues = value.split(",")
-    if not all(map(IS_QUEUE.fullmatch, queues)) or len(set(queues)) != len(queues):
-        raise click.BadParameter(f"{value!r} is no list of different queues, such as default,mail")
-    return value
-
-
-QUEUES = click.option(
-    "--queues",
-    default=DEFAULT_QUEUE,
-    show_default=True,
-    callback=_queues,
-    help="Separated by commas; each has workers of its own.",
 )
 
 
@@ -61,18 +42,18 @@ main.add_command(node)
 @main.command()
 @FOLDER
 @APP
-@click.option("--workers", type=click.IntRange(1, 16), default=2, show_default=True)
-@click.option("--slots", type=click.IntRange(1), default=4, show_default=True, help="Per worker.")
+@click.option("--workers", type=WORKERS, default=2, show_default=True, help="Of each queue.")
+@SLOTS
 @QUEUES
 @click.option(
     "--port",
     "api_port",
-    type=click.IntRange(1, 65535),
+    type=PORT,
     help="Of the API.  [default: a free one]",
 )
 @click.option(
     "--gateway-port",
-    type=click.IntRange(1, 65535),
+    type=PORT,
     help="Of the gateway.  [default: 8080, or a free one]",
 )
 @click.pass_context
@@ -132,5 +113,5 @@ def status(folder: Path) -> None:
 def demo(examples: Path) -> None:
     """Show jobs that succeed, retry, die, outlive their worker, or are refused; check them all."""
     with click_errors():
-        as_it_should = run_demo(examples.absolute())
+        as_it_should = run_demo(ROOT, examples.absolute())
     sys.exit(0 if as_it_should else 1)

@@ -13,9 +13,14 @@ KEPT = "What was fetched and compiled so far is kept: the same command goes on f
 class DevError(Exception):
     """The development environment cannot do what was asked; the message says what would help."""
 
+    code = "dev-server"
+    """What `asyncjob explain` knows the error by."""
+
 
 class UnsupportedPlatformError(DevError):
     """This operating system cannot run the control plane."""
+
+    code = "dev-system"
 
     def __init__(self, system: str) -> None:
         super().__init__(
@@ -26,6 +31,8 @@ class UnsupportedPlatformError(DevError):
 
 class BinaryError(DevError):
     """A program could not be found, downloaded or built."""
+
+    code = "dev-programs"
 
 
 class AssetsFolderMissingError(BinaryError):
@@ -148,6 +155,29 @@ class ProcessDiedError(DevError):
 class PortTakenError(ProcessDiedError):
     """Another process listens on the port."""
 
+    code = "port-taken"
+
+
+class PortInUseError(DevError):
+    """Another process listens on a port that was asked for."""
+
+    code = "port-taken"
+
+    def __init__(self, port: int, option: str) -> None:
+        super().__init__(
+            f"port {port} is taken: another process listens on it. Stop that one, choose another "
+            f"{option}, or leave {option} out, and a free one is taken."
+        )
+
+
+class HandlersNotLoadedError(DevError):
+    """The app cannot be imported, or is none."""
+
+    code = "app-not-loaded"
+
+    def __init__(self, app: str, why: str) -> None:
+        super().__init__(f"{app} cannot be run: {why}")
+
 
 class NotReadyError(DevError):
     """A supervised process runs but did not become ready in time."""
@@ -215,6 +245,18 @@ class EnvironmentInUseError(DevError):
     def __init__(self, folder: Path, pid: int) -> None:
         super().__init__(f"{folder} is in use by process {pid}; `make down` stops it.")
         self.pid = pid
+
+
+class ServerRunsError(DevError):
+    """A development server runs in this folder."""
+
+    code = "dev-running"
+
+    def __init__(self, folder: Path, pid: int) -> None:
+        super().__init__(
+            f"asyncjob dev already runs in {folder}, as process {pid}. Ctrl-C in its terminal, or "
+            f"`kill {pid}`, ends it; --folder takes another folder, with jobs of its own."
+        )
 
 
 class StartFailedError(DevError):

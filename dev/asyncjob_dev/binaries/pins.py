@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from asyncjob_dev.bundled import bundled
 from asyncjob_dev.errors import PinUnreadableError, UnsupportedPlatformError
 
 SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
@@ -27,7 +28,7 @@ def platform_name(system: str = "", machine: str = "") -> str:
     return f"{SYSTEMS[found]}-{MACHINES.get(processor, processor)}"
 
 
-TOOLS_DIR = Path(__file__).resolve().parents[2] / "tools"
+TOOLS_DIR = bundled("tools")
 SERVER_TOOLS = ("etcd", "kube-apiserver", "kubectl")
 """What the development server needs."""
 TOOLS = (*SERVER_TOOLS, "kube-controller-manager")

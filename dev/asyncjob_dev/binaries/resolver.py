@@ -19,7 +19,7 @@ from asyncjob_dev.binaries.downloads import ArchiveDownload, DebianPackage, read
 from asyncjob_dev.binaries.gobuild import Finished, Target, build_all
 from asyncjob_dev.binaries.pins import (
     MONITORING_TOOLS,
-    TOOLS,
+    SERVER_TOOLS,
     TOOLS_DIR,
     Pin,
     platform_name,
@@ -104,8 +104,8 @@ class Resolver:
         """Return the program, making it if need be; raises a `BinaryError` that says what helps."""
         return self.resolve_all([tool])[0]
 
-    def resolve_all(self, tools: Sequence[str] = TOOLS) -> list[Binary]:
-        """Return all of these, those of the control plane by default.
+    def resolve_all(self, tools: Sequence[str] = SERVER_TOOLS) -> list[Binary]:
+        """Return all of these, by default those of a control plane without controllers.
 
         What has to be built is built together, as that takes less time.
         """

@@ -15,7 +15,6 @@ from typing import Any
 
 from asyncjob import AsyncJob
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_dev.environment import ROOT
 from asyncjob_dev.supervisor import DevWorker
 
 
@@ -32,8 +31,8 @@ class CheckResult:
         return not self.problems
 
 
-Check = Callable[[AsyncJob], CheckResult]
-"""Looks at a job as the API server has it after the demo."""
+Check = Callable[[AsyncJob, Path], CheckResult]
+"""Looks at a job as the API server has it after the demo, and at the folder its worker ran in."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,12 @@ FAILURES = 2
 """So often `flaky-call` fails; `always-fails` has as many retries."""
 
 
-def check_files_digested(job: AsyncJob) -> CheckResult:
+def check_files_digested(job: AsyncJob, project: Path) -> CheckResult:
     """Digest the folder again, in another way, and compare."""
     rows: list[dict[str, Any]] = _result(job).get("files", [])
-    folder = ROOT / str(_payload(job)["folder"])
+    folder = project / str(_payload(job)["folder"])
     contents = {
-        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        path.relative_to(project).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
@@ -100,12 +99,13 @@ def _count_lines(data: bytes) -> int:
     return data.count(b"\n") + unfinished
 
 
-def check_report_written(job: AsyncJob) -> CheckResult:
+def check_report_written(job: AsyncJob, project: Path) -> CheckResult:
     """Look at the file that the result names."""
     result = _result(job)
-    report = report_file(job)
+    report = report_file(job, project)
     checksum = hashlib.sha256(report.read_bytes()).hexdigest() if report else None
-    with (ROOT / str(_payload(job)["source"])).open(encoding="utf-8", newline="") as source:
+    source_file = project / str(_payload(job)["source"])
+    with source_file.open(encoding="utf-8", newline="") as source:
         rows = sum(1 for _ in csv.DictReader(source))
     return CheckResult(
         f"{_phase(job)}: {result.get('rows', 0)} rows in {result.get('file', 'no file')}",
@@ -123,14 +123,14 @@ def _is_younger(file: Path, job: AsyncJob) -> bool:
     return file.stat().st_mtime >= created.timestamp()
 
 
-def report_file(job: AsyncJob) -> Path | None:
+def report_file(job: AsyncJob, project: Path) -> Path | None:
     """Return the file that the job has written, if it is there."""
     name = _result(job).get("file")
-    path = ROOT / str(name)
+    path = project / str(name)
     return path if name and path.is_file() else None
 
 
-def check_succeeded_after_failures(job: AsyncJob) -> CheckResult:
+def check_succeeded_after_failures(job: AsyncJob, _project: Path) -> CheckResult:
     """Expect both failures in the history, and then success."""
     status = job.status
     failed = [entry for entry in status.history or [] if entry.reason is Reason.HANDLER_FAILED]
@@ -145,7 +145,7 @@ def check_succeeded_after_failures(job: AsyncJob) -> CheckResult:
     )
 
 
-def check_dead_letter(job: AsyncJob) -> CheckResult:
+def check_dead_letter(job: AsyncJob, _project: Path) -> CheckResult:
     """Expect a dead letter that says why."""
     status = job.status
     return CheckResult(

@@ -24,7 +24,7 @@ from asyncjob_dev.demo.view import (
     scenario_table,
     watch_until,
 )
-from asyncjob_dev.environment import ROOT, Environment, EnvironmentPaths, EnvironmentSettings
+from asyncjob_dev.environment import Environment, EnvironmentPaths, EnvironmentSettings
 from asyncjob_dev.signals import unwind_on_signals
 
 STALL_TIMEOUT = 40.0
@@ -37,11 +37,12 @@ UNDISTURBED = tuple(scenario.job for scenario, _ in checks.UNDISTURBED)
 
 
 class Demo:
-    """One run; `examples` is the folder that the manifests come from."""
+    """One run; `examples` is the folder that the manifests come from, `project` the workers'."""
 
-    def __init__(self, environment: Environment, examples: Path, view: View) -> None:
+    def __init__(self, environment: Environment, project: Path, examples: Path, view: View) -> None:
         self._environment = environment
         self._plane = environment.plane
+        self._project = project
         self._examples = examples
         self._view = view
 
@@ -85,7 +86,7 @@ class Demo:
     ) -> list[ScenarioResult]:
         jobs = read_jobs(self._plane)
         rows = [
-            ScenarioResult(scenario, judge(jobs[scenario.job]))
+            ScenarioResult(scenario, judge(jobs[scenario.job], self._project))
             for scenario, judge in checks.UNDISTURBED
         ]
         counted = {
@@ -101,7 +102,12 @@ class Demo:
 
     def _manifest(self, name: str) -> str:
         path = self._examples / f"{name}.yaml"
-        return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+        return str(_as_typed(path))
+
+
+def _as_typed(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _ready_to_crash(jobs: Jobs) -> bool:
@@ -110,36 +116,40 @@ def _ready_to_crash(jobs: Jobs) -> bool:
     return half and all(is_finished(jobs[name]) for name in UNDISTURBED)
 
 
-def run_demo(examples: Path) -> bool:
-    """Show the demo; returns whether all went as it should. Leaves nothing running."""
+def run_demo(project: Path, examples: Path) -> bool:
+    """Show the demo; returns whether all went as it should. Leaves nothing running.
+
+    `examples` has the manifests; the handlers and what they read are in `project`/examples.
+    """
     default_resolver().resolve_all()
     view: View = TerminalView(sys.stdout) if sys.stdout.isatty() else LineView(sys.stdout)
     started = time.monotonic()
-    with unwind_on_signals(), _environment(view) as environment:
-        rows = Demo(environment, examples, view).play()
-        _print_report(environment, rows)
+    with unwind_on_signals(), _environment(view, project) as environment:
+        rows = Demo(environment, project, examples, view).play()
+        _print_report(environment, project, rows)
         print("Stopping everything …", flush=True)
     print(f"Done in {time.monotonic() - started:.0f} s; nothing is left running")
     return all(row.result.ok for row in rows)
 
 
 @contextmanager
-def _environment(view: View) -> Iterator[Environment]:
+def _environment(view: View, project: Path) -> Iterator[Environment]:
     folder = datadir.claim_temporary()
     try:
         settings = EnvironmentSettings(restart=False, grace=3.0)
-        with Environment(EnvironmentPaths(folder.path), settings, view.note) as environment:
+        layout = EnvironmentPaths(folder.path)
+        with Environment(layout, settings, view.note, project) as environment:
             yield environment
     finally:
         folder.release()
 
 
-def _print_report(environment: Environment, rows: list[ScenarioResult]) -> None:
+def _print_report(environment: Environment, project: Path, rows: list[ScenarioResult]) -> None:
     width = shutil.get_terminal_size((TABLE_WIDTH, 0)).columns
     print(f"\n{scenario_table(rows, min(width, TABLE_WIDTH))}\n")
-    report = report_file(_job(environment, "report-orders"))
+    report = report_file(_job(environment, "report-orders"), project)
     if report:
-        print(f"The report, for your browser: {report.relative_to(ROOT)}")
+        print(f"The report, for your browser: {_as_typed(report)}")
     if wrong := problems(rows):
         print("\n".join([*diagnostics(environment, rows), "", "Not as it should be:", *wrong]))
     sys.stdout.flush()

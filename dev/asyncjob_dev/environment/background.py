@@ -49,12 +49,7 @@ def start_background(
     """Return when everything is ready; else raise, and leave nothing running."""
     default_resolver().resolve_all()
     layout.make()
-    ports = replace(
-        settings,
-        api_port=_api_port(layout, settings),
-        gateway_port=_gateway_port(layout, settings),
-    )
-    process = _spawn_daemon(layout, ports)
+    process = _spawn_daemon(layout, with_ports(layout, settings))
     try:
         _follow_start(process, layout, on_step)
     except BaseException:
@@ -83,6 +78,15 @@ def wipe(layout: EnvironmentPaths) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
+
+
+def with_ports(layout: EnvironmentPaths, settings: EnvironmentSettings) -> EnvironmentSettings:
+    """Return the settings with the ports that were asked for, or those of the last run if free."""
+    return replace(
+        settings,
+        api_port=_api_port(layout, settings),
+        gateway_port=_gateway_port(layout, settings),
+    )
 
 
 def _api_port(layout: EnvironmentPaths, settings: EnvironmentSettings) -> int | None:

@@ -19,13 +19,14 @@ from asyncjob.names import (
     QUEUES,
     WORKER_COMPONENT,
 )
+from asyncjob_dev.bundled import bundled
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.environment.settings import ROOT, EnvironmentSettings
+from asyncjob_dev.environment.settings import EnvironmentSettings
 from asyncjob_dev.errors import ManifestsMissingError
 from asyncjob_dev.supervisor import WorkerSpec
 
-DEV_MANIFESTS = ROOT / "dev" / "manifests"
-MANIFESTS = (ROOT / "crds", DEV_MANIFESTS)
+DEV_MANIFESTS = bundled("manifests")
+MANIFESTS = (bundled("crds"), DEV_MANIFESTS)
 ESTABLISHED_WITHIN_SECONDS = 30
 
 
@@ -67,13 +68,14 @@ def gateway_spec(settings: EnvironmentSettings) -> WorkerSpec:
 def worker_spec(
     settings: EnvironmentSettings, number: int, queue: str = DEFAULT_QUEUE
 ) -> WorkerSpec:
-    """Return a queue's worker of a number, from 1; it imports its app from the project's folder."""
+    """Return a queue's worker of a number, from 1."""
     name = f"worker-{number}" if queue == DEFAULT_QUEUE else f"worker-{queue}-{number}"
     argv = [
         *(script_path("asyncjob-worker"), "run", settings.app),
         f"--queue={queue}",
         f"--concurrency={settings.slots}",
-        f"--grace={max(0.0, settings.grace - 2.0):g}",
+        # With the wait it is less than what a part gets to end, or jobs would not be released.
+        *(f"--grace={max(0.0, settings.grace - 2.0):g}", "--stop-wait=1"),
     ]
     return _spec(settings, name, argv, WORKER_ACCOUNT, WORKER_COMPONENT)
 
@@ -86,7 +88,6 @@ def _spec(
         argv=argv,
         service_account=account,
         labels={COMPONENT_LABEL: component},
-        cwd=ROOT,
         restart=settings.restart,
         grace=settings.grace,
     )

@@ -1,6 +1,12 @@
 """An environment as an object: it stands while it is entered, and leaves nothing running.
 
-Start order: control plane, CRDs and policies, services, workers. Stop order: the reverse.
+Start order: control plane, CRDs and policies, services, workers; services and workers become ready
+beside each other. Stop order: the reverse.
+
+There is no controller-manager, which takes as long to build as it takes memory. So nothing deletes
+what an owner leaves behind, no namespace ends, no namespace gets a service account or the root
+certificate by itself, and no role is aggregated into `view` or `edit`. Nothing of ours needs that:
+operator and workers delete and recover by themselves.
 """
 
 import shutil
@@ -14,7 +20,7 @@ from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from asyncjob_dev.environment import components
-from asyncjob_dev.environment.components import install
+from asyncjob_dev.environment.components import SERVICES, install
 from asyncjob_dev.environment.readiness import (
     await_enforcement,
     await_gateway,
@@ -22,7 +28,7 @@ from asyncjob_dev.environment.readiness import (
     await_worker,
     leader,
 )
-from asyncjob_dev.environment.settings import EnvironmentPaths, EnvironmentSettings
+from asyncjob_dev.environment.settings import ROOT, EnvironmentPaths, EnvironmentSettings
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
@@ -30,15 +36,27 @@ OnStep = Callable[[str], None]
 
 
 class Environment:
-    """Everything in one folder; `tell` hears each step of the start."""
+    """Everything in one folder; `on_step` hears each step of the start.
+
+    Workers run in the folder `project`, from which they import their app.
+    """
 
     def __init__(
-        self, layout: EnvironmentPaths, settings: EnvironmentSettings, on_step: OnStep
+        self,
+        layout: EnvironmentPaths,
+        settings: EnvironmentSettings,
+        on_step: OnStep,
+        project: Path = ROOT,
     ) -> None:
         self.layout = layout
         self.settings = replace(settings, gateway_port=settings.gateway_port or free_ports(1)[0])
-        options = ControlPlaneOptions(data_dir=layout.control_plane, api_port=settings.api_port)
+        options = ControlPlaneOptions(
+            data_dir=layout.control_plane,
+            api_port=settings.api_port,
+            with_controller_manager=False,
+        )
         self.plane = ControlPlane(options)
+        self._project = project
         self._on_step = on_step
         self._running = ExitStack()
         self.services: list[DevWorker] = []
@@ -70,26 +88,23 @@ class Environment:
 
     def _start(self, started: ExitStack) -> None:
         self.layout.make()
-        self._on_step("starting etcd, kube-apiserver and kube-controller-manager")
+        self._on_step("starting etcd and kube-apiserver")
         started.enter_context(self.plane)
         self._link()
         self._on_step("applying CRDs, policies and roles")
         install(self.plane)
         await_enforcement(self.api, components.WORKER_ACCOUNT)
-        self._on_step("starting the operator and the gateway")
-        self._start_services(started.enter_context(self._pods()))
-        self._on_step(f"starting the workers ({self.settings.workers}) for {self.settings.app}")
-        self._start_workers(started.enter_context(self._pods()))
-
-    def _start_services(self, pods: DevPods) -> None:
+        specs = components.worker_specs(self.settings)
+        self._on_step(f"starting operator, gateway and workers ({len(specs)}): {self.settings.app}")
         before = leader(self.api)
-        self.services = [self._launch(pods, build(self.settings)) for build in components.SERVICES]
+        services = started.enter_context(self._pods())
+        services.remove_leftovers()
+        self.services = [self._launch(services, build(self.settings)) for build in SERVICES]
+        pods = started.enter_context(self._pods())
+        self.workers = [self._launch(pods, spec) for spec in specs]
         operator, gateway = self.services
         await_operator(self.api, operator, before)
         await_gateway(self.gateway_url, gateway)
-
-    def _start_workers(self, pods: DevPods) -> None:
-        self.workers = [self._launch(pods, spec) for spec in components.worker_specs(self.settings)]
         for worker in self.workers:
             await_worker(self.api, worker)
 
@@ -99,7 +114,8 @@ class Environment:
         temporary = folder / "tmp"
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(mode=0o700, parents=True)
-        worker = pods.start(replace(spec, env={**spec.env, "TMPDIR": str(temporary)}))
+        env = {**spec.env, "TMPDIR": str(temporary)}
+        worker = pods.start(replace(spec, env=env, cwd=self._project))
         link(self.layout.logs / f"{spec.name}.log", folder / "log")
         return worker
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asyncjob.names import DEFAULT_QUEUE
+from asyncjob_dev.bundled import CHECKOUT
 from asyncjob_dev.files import translate_folder_errors
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = CHECKOUT
 DEFAULT_FOLDER = ROOT / ".dev"
 
 

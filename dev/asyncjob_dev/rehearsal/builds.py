@@ -14,8 +14,10 @@ from asyncjob_dev.binaries import resolve
 from asyncjob_dev.rehearsal.distributions import (
     DISTRIBUTIONS,
     build,
+    build_wheel,
     commit_time,
     digests,
+    file_names,
     run,
 )
 from asyncjob_dev.rehearsal.metadata import source_problems, unconditional_needs, wheel_problems
@@ -36,9 +38,24 @@ def wheels(root: Path) -> Iterator[Check]:
         wheel, source = one.wheel(root, out), one.source(root, out)
         yield judged(wheel.name, wheel_problems(wheel), f"{wheel.stat().st_size:,} bytes")
         yield judged(source.name, source_problems(source), f"{source.stat().st_size:,} bytes")
+    yield from rebuilt(root, out)
     found = unconditional_needs(DISTRIBUTIONS[0].wheel(root, out))
     others = [f"it needs {', '.join(found)}"] if found != BARE_NEEDS else []
     yield judged("the SDK without extras", others, f"needs {', '.join(found)}")
+
+
+def rebuilt(root: Path, out: Path) -> Iterator[Check]:
+    """Build a wheel of each source archive, as those do who install no wheels, and compare."""
+    with TemporaryDirectory() as folder:
+        for one in DISTRIBUTIONS:
+            source, wheel = one.source(root, out), one.wheel(root, out)
+            run(["tar", "--extract", f"--file={source}", f"--directory={folder}"])
+            tree = Path(folder) / source.name.removesuffix(".tar.gz")
+            build_wheel(tree, Path(folder))
+            there, built = file_names(wheel), file_names(Path(folder) / wheel.name)
+            differ = sorted(there ^ built)
+            problems = [f"only one of the wheels has {', '.join(differ)}"] if differ else []
+            yield judged(f"a wheel from {source.name}", problems, f"the same {len(built)} files")
 
 
 def chart(root: Path) -> Iterator[Check]:

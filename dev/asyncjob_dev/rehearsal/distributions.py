@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,7 @@ DISTRIBUTIONS: Final = (
     Distribution("asyncjob-sdk", "sdk", ("asyncjob", "kubectl-asyncjob")),
     Distribution("asyncjob-operator", "operator", ("asyncjob-operator", "asyncjob-gateway")),
     Distribution("asyncjob-worker", "worker-image", ("asyncjob-worker",)),
+    Distribution("asyncjob-dev", "dev"),
 )
 """In an order in which they can be published: each after those that it needs."""
 
@@ -60,6 +62,17 @@ def build(
             cwd=root / one.folder,
             env={**os.environ, "SOURCE_DATE_EPOCH": source_date_epoch},
         )
+
+
+def build_wheel(tree: Path, out: Path) -> None:
+    """Build the wheel of an unpacked source archive."""
+    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)], cwd=tree)
+
+
+def file_names(wheel: Path) -> set[str]:
+    """Return the names of the files in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -58,7 +58,7 @@ def _filled(text: str, arguments: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda found: arguments.get(found[1], found[0]), text)
 
 
-DISTRIBUTIONS: Final = ("sdk", "operator", "worker-image")
+DISTRIBUTIONS: Final = ("sdk", "operator", "worker-image", "dev")
 RELEASES: Final = Path("tests/releases")
 CHART: Final = Path("charts/asyncjob")
 WRITES: Final = "writes.json"

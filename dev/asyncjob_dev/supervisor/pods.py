@@ -46,6 +46,14 @@ class DevPods:
         for document in [*wanted, *objects.read_manifests(rbac)]:
             objects.apply_manifest(self._api, document, self.namespace)
 
+    def remove_leftovers(self) -> None:
+        """Delete the Pods that a killed supervisor has left; their processes died with it."""
+        pods = f"/api/v1/namespaces/{self.namespace}/pods"
+        ours = ",".join(f"{key}={value}" for key, value in objects.MANAGED_BY.items())
+        for left in self._api.get(pods, labelSelector=ours)["items"]:
+            metadata = left["metadata"]
+            PodRef(self._api, f"{pods}/{metadata['name']}", metadata["uid"]).delete(force=True)
+
     def start(self, spec: WorkerSpec) -> DevWorker:
         """Create the Pod, put its token and kubeconfig in place, start the process."""
         folder = self._folder / spec.name

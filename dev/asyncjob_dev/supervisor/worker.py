@@ -77,7 +77,10 @@ class DevWorker:
         self._pod = pod
         self._reporter = reporter
         self._reason = ""
+        self.unasked_ends = 0
+        """How often the process has ended by itself."""
         self._stopping = threading.Event()
+        self._restarting = threading.Event()
         self._spawning = threading.Lock()
         process.spawn()
         self._container = Container(IMAGE, self._container_id(0), datetime.now(UTC))
@@ -132,6 +135,15 @@ class DevWorker:
         """Delete the Pod object and leave the process alone."""
         self._pod.delete(force=force)
 
+    def restart(self) -> None:
+        """Have the process end, within its grace, and start it again at once in the same Pod.
+
+        Only with `restart`; returns when it has ended.
+        """
+        with self._spawning:
+            self._restarting.set()
+            self.process.stop(self.spec.grace)
+
     def terminate(self) -> None:
         """SIGTERM the process for good: it is not started again."""
         with self._spawning:
@@ -159,7 +171,7 @@ class DevWorker:
             assert returncode is not None
             self._report(self._container.end(returncode, datetime.now(UTC), self._reason))
             self._reason = ""
-            if not self.spec.restart or self._stopping.wait(self.spec.restart_delay):
+            if not self.spec.restart or self._stopping.wait(self._delay()):
                 return
             with self._spawning:
                 if self._stopping.is_set():
@@ -167,6 +179,13 @@ class DevWorker:
                 self.process.spawn()
             restarted = self._container_id(self._container.restarts + 1)
             self._report(self._container.restart(restarted, datetime.now(UTC)))
+
+    def _delay(self) -> float:
+        if self._restarting.is_set():
+            self._restarting.clear()
+            return 0.0
+        self.unasked_ends += not self._stopping.is_set()
+        return self.spec.restart_delay
 
     def _report(self, container: Container) -> None:
         self._container = container

@@ -52,23 +52,23 @@ def digested(
 
 
 def test_digests_that_the_files_have_are_right() -> None:
-    assert checks.check_files_digested(digested()).ok
+    assert checks.check_files_digested(digested(), ROOT).ok
 
 
 def test_a_wrong_digest_a_missing_file_or_a_failure_is_not() -> None:
-    assert not checks.check_files_digested(digested(files=FILES[1:])).ok
+    assert not checks.check_files_digested(digested(files=FILES[1:]), ROOT).ok
     wrong = [{**FILES[0], "sha256": "0"}, *FILES[1:]]
-    assert not checks.check_files_digested(digested(files=wrong)).ok
-    assert not checks.check_files_digested(digested(phase="DeadLetter")).ok
-    assert not checks.check_files_digested(digested(result=None)).ok
+    assert not checks.check_files_digested(digested(files=wrong), ROOT).ok
+    assert not checks.check_files_digested(digested(phase="DeadLetter"), ROOT).ok
+    assert not checks.check_files_digested(digested(result=None), ROOT).ok
 
 
 def test_lines_are_counted_again_file_by_file_and_all_together() -> None:
     lines = FILES[0]["lines"]
     wrong = [{**FILES[0], "lines": lines + 1}, *FILES[1:]]
-    assert not checks.check_files_digested(digested(files=wrong)).ok
-    assert not checks.check_files_digested(digested(files=wrong, lines=LINES + 1)).ok
-    assert checks.check_files_digested(digested(lines=LINES + 1)).problems == (
+    assert not checks.check_files_digested(digested(files=wrong), ROOT).ok
+    assert not checks.check_files_digested(digested(files=wrong, lines=LINES + 1), ROOT).ok
+    assert checks.check_files_digested(digested(lines=LINES + 1), ROOT).problems == (
         f"sum of the lines is {LINES + 1}, not {LINES}",
     )
 
@@ -87,19 +87,16 @@ def reported(sha256: str, rows: int, file: str) -> AsyncJob:
     return job("report.csv", payload, phase="Succeeded", attempt=1, result=result)
 
 
-def test_a_report_is_right_if_the_file_is_the_one_its_result_describes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks, "ROOT", tmp_path)
+def test_a_report_is_right_if_the_file_is_the_one_its_result_describes(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text("a,b\n1,2\n3,4\n")
     (tmp_path / "r.html").write_text("<p>")
     checksum = hashlib.sha256(b"<p>").hexdigest()
-    assert checks.check_report_written(reported(checksum, 2, "r.html")).ok
-    assert not checks.check_report_written(reported("0", 2, "r.html")).ok
-    assert not checks.check_report_written(reported(checksum, 3, "r.html")).ok
-    assert not checks.check_report_written(reported(checksum, 2, "missing.html")).ok
+    assert checks.check_report_written(reported(checksum, 2, "r.html"), tmp_path).ok
+    assert not checks.check_report_written(reported("0", 2, "r.html"), tmp_path).ok
+    assert not checks.check_report_written(reported(checksum, 3, "r.html"), tmp_path).ok
+    assert not checks.check_report_written(reported(checksum, 2, "missing.html"), tmp_path).ok
     os.utime(tmp_path / "r.html", (0, 0))
-    assert not checks.check_report_written(reported(checksum, 2, "r.html")).ok
+    assert not checks.check_report_written(reported(checksum, 2, "r.html"), tmp_path).ok
 
 
 def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> AsyncJob:
@@ -108,18 +105,18 @@ def flaky(attempt: int = 3, retries: int = 2, phase: str = "Succeeded") -> Async
 
 
 def test_two_failures_and_a_success_are_two_failures_and_a_success() -> None:
-    assert checks.check_succeeded_after_failures(flaky()).ok
-    assert not checks.check_succeeded_after_failures(flaky(attempt=1, retries=0)).ok
-    assert not checks.check_succeeded_after_failures(flaky(phase="Retrying")).ok
+    assert checks.check_succeeded_after_failures(flaky(), ROOT).ok
+    assert not checks.check_succeeded_after_failures(flaky(attempt=1, retries=0), ROOT).ok
+    assert not checks.check_succeeded_after_failures(flaky(phase="Retrying"), ROOT).ok
 
 
 def test_a_dead_letter_keeps_its_error() -> None:
     error = {"type": "RuntimeError", "category": "Internal", "message": "never works"}
     status = {"phase": "DeadLetter", "reason": "RetriesExhausted", "attempt": 3}
-    assert checks.check_dead_letter(job("always.fails", {}, **status, error=error)).ok
-    assert not checks.check_dead_letter(job("always.fails", {}, **status)).ok
+    assert checks.check_dead_letter(job("always.fails", {}, **status, error=error), ROOT).ok
+    assert not checks.check_dead_letter(job("always.fails", {}, **status), ROOT).ok
     wrong = {**status, "reason": "NotRetryable"}
-    assert not checks.check_dead_letter(job("always.fails", {}, **wrong, error=error)).ok
+    assert not checks.check_dead_letter(job("always.fails", {}, **wrong, error=error), ROOT).ok
 
 
 def counting(**changed: Any) -> AsyncJob:

@@ -69,7 +69,7 @@ def test_every_released_folder_is_rehearsed() -> None:
 
 def test_every_program_of_a_distribution_is_tried() -> None:
     for one in DISTRIBUTIONS:
-        assert set(one.programs) == set(one.project(ROOT)["scripts"])
+        assert set(one.programs) == set(one.project(ROOT).get("scripts", {}))
 
 
 def test_every_project_page_can_be_read_away_from_the_repository(project_page: str) -> None:

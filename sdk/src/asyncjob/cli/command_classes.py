@@ -8,9 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, Final
 
 import click
+
+PLUGINS: Final = "asyncjob.commands"
+"""The group of entry points where commands of other distributions are."""
 
 CONNECTION_SECTION: Final = "Where"
 OUTPUT_SECTION: Final = "Output"
@@ -22,6 +26,32 @@ class LazyCommand:
 
     import_path: str
     help: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCommand:
+    """A command that another distribution brings, by an entry point of the command's name."""
+
+    name: str
+    distribution: str
+    help: str
+
+    def load(self) -> click.Command:
+        """Import it; without the distribution return one that says what to install."""
+        for found in entry_points(group=PLUGINS, name=self.name):
+            command: click.Command = found.load()
+            return command
+        return click.Command(
+            self.name,
+            callback=self._ask_to_install,
+            params=[click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)],
+            context_settings={"ignore_unknown_options": True, "help_option_names": []},
+        )
+
+    def _ask_to_install(self, **_arguments: Any) -> None:
+        raise click.UsageError(
+            f"asyncjob {self.name} comes with {self.distribution}: pip install {self.distribution}"
+        )
 
 
 class SectionedOption(click.Option):
@@ -69,7 +99,7 @@ class LazyGroup(SectionedGroup):
     def __init__(
         self,
         *args: Any,
-        listed: Mapping[str, Mapping[str, LazyCommand]],
+        listed: Mapping[str, Mapping[str, LazyCommand | PluginCommand]],
         unlisted: Mapping[str, LazyCommand],
         **attributes: Any,
     ) -> None:
@@ -87,6 +117,8 @@ class LazyGroup(SectionedGroup):
         listed = self._listed.get(cmd_name) or self._unlisted.get(cmd_name)
         if listed is None:
             return super().get_command(ctx, cmd_name)
+        if isinstance(listed, PluginCommand):
+            return listed.load()
         module, _, attribute = listed.import_path.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
@@ -109,5 +141,5 @@ class LazyGroup(SectionedGroup):
                 formatter.write_dl(_help_lines(part))
 
 
-def _help_lines(part: Mapping[str, LazyCommand]) -> Sequence[tuple[str, str]]:
+def _help_lines(part: Mapping[str, LazyCommand | PluginCommand]) -> Sequence[tuple[str, str]]:
     return [(name, listed.help) for name, listed in part.items()]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from asyncjob.cli.command_classes import LazyCommand, LazyGroup
+from asyncjob.cli.command_classes import LazyCommand, LazyGroup, PluginCommand
 from asyncjob.cli.connection import connection_options, pop_connection_options
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.exit_codes import ExitCode
@@ -101,7 +101,7 @@ def _command(where: str, summary: str) -> LazyCommand:
     return LazyCommand(f"asyncjob.cli.commands.{where}", summary)
 
 
-COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
+COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand | PluginCommand]]] = {
     "Jobs": {
         "submit": _command("submit:submit", "Submit one or more jobs."),
         "get": _command("read:get", "Show jobs in detail."),
@@ -124,6 +124,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
         "queue": _command("queue:queue", "Show queues, pause and resume them."),
         "cron": _command("cron:cron", "Show and control schedules."),
         "workers": _command("workers:workers", "List the live workers."),
+    },
+    "Development": {
+        "dev": PluginCommand("dev", "asyncjob-dev", "Run all that jobs need on this machine."),
     },
     "Backup": {
         "export": _command("export:export", "Write all objects to a file."),

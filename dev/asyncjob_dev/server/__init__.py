@@ -1,0 +1,1 @@
+"""`asyncjob dev`: all that a project's jobs need, on this machine, in the foreground."""
