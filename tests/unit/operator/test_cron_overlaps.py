@@ -158,9 +158,7 @@ def test_what_takes_the_place_of_another_run_says_so_and_is_no_event() -> None:
     effect = decided(cron, "2026-11-20T03:00:02", child("nightly-old")).effect
     assert isinstance(effect, WriteStatus)
     assert effect.event is None
-    assert effect.fields["message"] == (
-        "run for 2026-11-20T03:00:00.000Z in place of nightly-old"
-    )
+    assert effect.fields["message"] == ("run for 2026-11-20T03:00:00.000Z in place of nightly-old")
 
 
 def test_runs_that_can_no_longer_be_in_time_are_struck_off_and_the_others_stay_reserved() -> None:
