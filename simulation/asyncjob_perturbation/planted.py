@@ -1,39 +1,52 @@
 """Bugs that only an API server shows that lags, planted in a part for tests of the perturbation.
 
-In virtual time all bugs are those of the simulation, which may be planted here as well.
+The simulation, whose bugs may be planted here as well, has no such API server.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
+from asyncjob.kube import watch
 from asyncjob_simulation.mutations import by_name
+from asyncjob_worker.claiming import watcher
 from asyncjob_worker.claiming.claimer import Claimer
 
 
-def lost_claims_for_good() -> AbstractContextManager[object]:
-    """Have a worker never try a job again that was not as it was shown when it claimed it.
+def any_version() -> AbstractContextManager[object]:
+    """Have a worker take queued jobs of any version, as `resourceVersion=0` allows."""
 
-    It has to do so where another worker was quicker, or where it was shown the past. The job may
-    be queued again later, and then may well be its own.
+    async def watch_any(session: Any, path: str, params: Any, **more: Any) -> AsyncGenerator[Any]:
+        version = params["resourceVersion"] or "0"
+        async for event in watch(session, path, {**params, "resourceVersion": version}, **more):
+            yield event
+
+    return patch.object(watcher, "watch", watch_any)
+
+
+@contextmanager
+def any_version_once() -> Iterator[None]:
+    """Have it take that for the present, too.
+
+    What cannot be claimed as it is shown then is another worker's: it is never tried again.
     """
     claim = Claimer.claim
     lost: set[str] = set()
 
     async def claim_once(self: Any, candidate: Any) -> Any:
-        if candidate.name in lost:
-            return None
-        held = await claim(self, candidate)
+        held = None if candidate.name in lost else await claim(self, candidate)
         if held is None:
             lost.add(candidate.name)
         return held
 
-    return patch.object(Claimer, "claim", claim_once)
+    with any_version(), patch.object(Claimer, "claim", claim_once):
+        yield
 
 
 _PLANTS: Final[dict[str, Callable[[], AbstractContextManager[object]]]] = {
-    "lost claims for good": lost_claims_for_good,
+    "any version": any_version,
+    "any version once": any_version_once,
 }
 
 
