@@ -2,11 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from asyncjob_perturbation.case import Outcome
 from asyncjob_perturbation.plan import Case
 
-_MOST_STORY_LINES = 80
+_MOST_STORY_LINES: Final = 80
+
+_MOST_UNSAID: Final = 0.1
+"""Share of the cases whose request may not have come, or that may not be judged."""
+
+_UNSAID_OF: Final = 20
+"""Cases from which on that share says something."""
+
+_BUSY: Final = 0.25
+"""Share of the machine that other programs take where it is they who leave our parts too little."""
 
 
 @dataclass
@@ -109,6 +119,29 @@ class Table:
         form = "{:<11} {:<9} {:>6} {:>7} {:>6} {:>7} {:>7} {:>7} {:>8}"
         rows = [*self.rows.values(), self.total()]
         return [form.format(*head), *(form.format(*_cells(row)) for row in rows)]
+
+
+def complaint(table: Table, cut_off: int, others: float) -> str:
+    """Return why a run has failed, or nothing.
+
+    `others` is the share of the machine that other programs took. Where that is much, cases that
+    could not be judged, and those that did not end in time, are no failure. Where it is not, they
+    are: it may be a part that keeps the API server busy.
+    """
+    total = table.total()
+    if total.failed:
+        return f"{total.failed} did not end as undisturbed"
+    if total.cases >= _UNSAID_OF and total.missed > _MOST_UNSAID * total.cases:
+        return f"in {total.missed} of {total.cases} cases the request did not come"
+    if others >= _BUSY:
+        return ""
+    if cut_off and not total.cases:
+        return "no case has ended: give it more --minutes"
+    begun = total.cases + table.unjudged
+    allowed = _MOST_UNSAID * begun if begun >= _UNSAID_OF else max(0, begun - 1)
+    if table.unjudged > allowed:
+        return f"{table.unjudged} of {begun} not judged, and no other program kept the machine busy"
+    return ""
 
 
 def summary(table: Table, spent: Spent) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from support.commands import HANGS, Commands
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 _PARTS = 2
 """Operator and worker, forked by a process of the same command line."""
@@ -31,7 +31,7 @@ def test_nothing_runs_on_when_the_command_is_ended(perturb: Commands, number: Si
         command.communicate(timeout=HANGS)
     perturb.await_none_running(within=HANGS)
     if number is SIGTERM:
-        assert not list(perturb.temporary.iterdir())
+        assert not list(perturb.temporary.glob("asyncjob-*"))
 
 
 def until_parts_run(perturb: Commands) -> None:

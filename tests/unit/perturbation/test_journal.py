@@ -10,7 +10,7 @@ import pytest
 
 from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.case import Outcome
-from asyncjob_perturbation.cpu_time import cpu_seconds
+from asyncjob_perturbation.cpu_time import cpu_seconds, machine_seconds, share_of_others
 from asyncjob_perturbation.end_state import Difference
 from asyncjob_perturbation.journal import ROOT, RUN, Journal, content_of
 from asyncjob_perturbation.plan import Case, Part, When
@@ -142,3 +142,14 @@ def test_the_cpu_time_of_children_counts_while_they_live_and_when_they_have_ende
         os.write(child.stdin.fileno(), b"\n")
     ended = cpu_seconds() - before
     assert 0.25 <= living <= ended <= 1.0 + time.process_time() - own
+
+
+def test_the_machine_counts_what_we_take_and_what_others_take() -> None:
+    machine, own = machine_seconds(), time.process_time()
+    until = own + 0.3
+    while time.process_time() < until:
+        pass
+    assert machine_seconds() - machine >= 0.25
+    cores = os.cpu_count() or 1
+    assert share_of_others(machine=15.0 * cores, own=5.0 * cores, wall=20.0) == 0.5
+    assert share_of_others(machine=1.0, own=2.0, wall=20.0) == 0.0
