@@ -110,10 +110,25 @@ def mutants(root: Path, module: str) -> list[Mutant]:
 
 def compile_mutant(root: Path, mutant: Mutant) -> CodeType:
     """Return the code of the mutant's module with its change."""
-    path = root / mutant.module
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    list(_sites(tree))[mutant.site].apply()
-    return compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
+    return ParsedModule(root, mutant.module).compile_changed(mutant)
+
+
+class ParsedModule:
+    """A module's syntax tree with all places to change it: for one change, or for one in each fork.
+
+    Parsing and finding the places takes longer than most tests.
+    """
+
+    def __init__(self, root: Path, module: str) -> None:
+        self._path = root / module
+        self._tree = ast.parse(self._path.read_text(encoding="utf-8"))
+        self._sites = list(_sites(self._tree))
+
+    def compile_changed(self, mutant: Mutant) -> CodeType:
+        """Change the tree as the mutant is changed, and return its code."""
+        self._sites[mutant.site].apply()
+        tree = ast.fix_missing_locations(self._tree)
+        return compile(tree, str(self._path), "exec", dont_inherit=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import os
 import struct
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -17,7 +17,7 @@ import coverage
 
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.mutants.forks import Trial, Verdict, run_forked
-from asyncjob_dev.mutants.mutations import Mutant, compile_mutant
+from asyncjob_dev.mutants.mutations import Mutant, ParsedModule, compile_mutant
 from asyncjob_dev.mutants.reach import (
     IMPORT,
     NOTHING,
@@ -121,9 +121,10 @@ def try_in_functions(
 
     def session(results: TextIO) -> None:
         def loop(suite: Suite) -> None:
-            suite.index_functions([str(root / mutant.module) for mutant in mutants])
+            parsed = {name: ParsedModule(root, name) for name in {m.module for m in mutants}}
+            suite.index_functions([str(root / module) for module in parsed])
             killers = Killers(reach.seconds, mutants)
-            trials = _function_trials(root, mutants, reach, suite, killers)
+            trials = _function_trials(parsed, mutants, reach, suite, killers)
             in_time = takewhile(lambda _: go_on(), trials)
             for number, verdict in run_forked(in_time, jobs):
                 results.write(f"{number} {int(verdict)} {killers.learn(number)}\n")
@@ -137,7 +138,7 @@ def try_in_functions(
 
 
 def _function_trials(
-    root: Path,
+    parsed: Mapping[str, ParsedModule],
     mutants: Sequence[Mutant],
     reach: Reach,
     suite: Suite,
@@ -148,18 +149,19 @@ def _function_trials(
         reached = reach.tests(mutant.module, mutant.first_line, mutant.last_line)
         chosen = reach.near_or_quick(reached, breadths, _MOST_SECONDS)
         tests = reach.timed(killers.first(number, chosen))
-        run = partial(_run_taken_over, suite, root, mutant, tests, partial(killers.note, number))
+        note = partial(killers.note, number)
+        run = partial(_run_taken_over, suite, parsed[mutant.module], mutant, tests, note)
         yield Trial(number, run, _seconds(tests))
 
 
 def _run_taken_over(
     suite: Suite,
-    root: Path,
+    module: ParsedModule,
     mutant: Mutant,
     tests: Sequence[tuple[str, float]],
     on_failure: Callable[[str], object],
 ) -> Verdict:
-    suite.take_over(compile_mutant(root, mutant), mutant.function)
+    suite.take_over(module.compile_changed(mutant), mutant.function)
     return suite.run(tests, on_failure)
 
 

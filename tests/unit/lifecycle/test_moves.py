@@ -103,6 +103,13 @@ def test_the_history_keeps_the_newest_entries_and_counts_what_it_cut() -> None:
     assert fields["historyOmitted"] == 5
 
 
+def test_a_history_that_is_just_full_has_lost_nothing() -> None:
+    old: Any = [{"phase": "Queued"}] * (MAX_HISTORY_ENTRIES - 1)
+    fields = status_fields(succeed(running(), now=at()), {"history": old})
+    assert len(fields["history"]) == MAX_HISTORY_ENTRIES  # type: ignore[arg-type]  # a list
+    assert "historyOmitted" not in fields
+
+
 def test_long_messages_are_cut_with_a_mark_and_shorter_in_the_history() -> None:
     moved = change_phase(view(Phase.QUEUED), Phase.PENDING, now=at(), message="m" * 5000)
     assert len(str(moved.fields["message"])) == 1024

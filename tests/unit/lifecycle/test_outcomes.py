@@ -83,8 +83,11 @@ def test_a_requested_delay_is_taken_as_it_is_and_makes_the_failure_retryable() -
     assert later.fields["retryDelaySeconds"] == 7.5
 
 
-@pytest.mark.parametrize(("asked", "given"), [(-5.0, 0.0), (1e12, MAX_REQUESTED_DELAY_SECONDS)])
-def test_a_requested_delay_stays_within_bounds(asked: float, given: float) -> None:
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [(-5.0, 0.0), (1e12, MAX_REQUESTED_DELAY_SECONDS), (1.23456, 1.235)],
+)
+def test_a_requested_delay_is_within_bounds_and_in_milliseconds(asked: float, given: float) -> None:
     later = fail(running(), replace(NO_LUCK, retry_after=asked), now=at(), jitter_sample=0.0)
     assert later.fields["retryDelaySeconds"] == given
 

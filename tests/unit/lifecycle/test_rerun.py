@@ -31,11 +31,16 @@ def test_every_field_of_a_spec_is_either_taken_along_or_left_behind() -> None:
 def test_a_rerun_is_linked_to_its_original() -> None:
     original = raw(spec={"payload": {"a": [None]}, "rerun": 1, "traceparent": "t"})
     body: Any = rerun_manifest(original, "job-r1")
-    assert body["spec"] == {
-        "type": "test",
-        "queue": "default",
-        "payload": {"a": [None]},
-        "rerunOf": {"name": "job", "uid": "uid-job"},
+    assert body == {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncJob",
+        "metadata": {"name": "job-r1", "namespace": "ns"},
+        "spec": {
+            "type": "test",
+            "queue": "default",
+            "payload": {"a": [None]},
+            "rerunOf": {"name": "job", "uid": "uid-job"},
+        },
     }
     assert is_rerun_of(body, original)
     assert not is_rerun_of(raw("job-r1"), original)

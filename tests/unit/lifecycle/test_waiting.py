@@ -45,6 +45,17 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
             "queue mail is about to admit it, or its workers have no free slot",
         ),
         (
+            job(spec={"concurrencyKey": "a"}),
+            queue("a", "b", "b", maxConcurrencyPerKey=2),
+            "queue mail is about to give it a place, or its workers have no free slot",
+        ),
+        (
+            job(),
+            queue("", "", maxConcurrencyPerKey=1),
+            "queue mail is about to give it a place, or its workers have no free slot",
+        ),
+        (job(), queue(rateLimit={"count": 3}), "queue mail starts 3 jobs in 1 s at most"),
+        (
             job(admitted=True),
             queue("", maxConcurrency=1),
             "it waits for a free slot of a worker of queue mail",
@@ -52,6 +63,11 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
         (job("Pending", message="suspended by spec.suspend"), {}, "suspended by spec.suspend"),
         (job("Scheduled"), {}, "it is Scheduled"),
         (job("Retrying", nextAttemptTime="12:00"), {}, "its next attempt is due at 12:00"),
+        (
+            job("Retrying", nextAttemptTime="12:00", message="retry 1 of 3"),
+            {},
+            "its next attempt is due at 12:00; retry 1 of 3",
+        ),
         (job("Running"), queue(paused=True), ""),
         (job("Succeeded", completionTime="2026-01-01T00:00:00Z"), {}, ""),
     ],

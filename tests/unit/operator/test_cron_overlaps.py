@@ -1,6 +1,7 @@
 """Runs that would overlap, and who may create what is reserved."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -90,8 +91,7 @@ def test_replace_cancels_the_earlier_run_and_starts_when_it_has_ended() -> None:
     assert fields["reason"] == "Replaced"
     cron["status"] |= {**fields, "settledTime": "2026-11-20T03:00:00Z"}
     effect = decided(cron, now, old).effect
-    assert isinstance(effect, CancelJobs)
-    assert effect.jobs == (old,)
+    assert effect == CancelJobs("replace", (old,))
     confirmed = frozenset({old.uid})
     assert (
         decided(
@@ -125,9 +125,8 @@ def test_only_the_holder_creates_and_only_for_a_while() -> None:
     assert isinstance(decide_cron_job(fresh, now).effect, CreateRuns)
     for sent_at in (None, 1000.0 - CREATE_WINDOW_SECONDS):
         effect = decide_cron_job(snapshot(cron, reserved_at=sent_at), now).effect
-        assert not isinstance(effect, CreateRuns)
-        assert effect
-        assert effect.fields["claims"] == 2  # type: ignore[union-attr]  # a write, as just seen
+        assert isinstance(effect, WriteStatus)
+        assert (effect.policy, effect.reserves, effect.fields["claims"]) == ("renew", True, 2)
 
 
 def test_a_reservation_is_taken_over_when_its_holder_cannot_be_acting_on_it_any_more() -> None:
@@ -138,9 +137,12 @@ def test_a_reservation_is_taken_over_when_its_holder_cannot_be_acting_on_it_any_
     )
     assert early.effect is None
     assert early.requeue_at == pytest.approx(1000.1)
-    fields = written(
+    effect = decided(
         cron, "2026-11-20T04:00:00", reservation_observed_at=1000.0 - TAKEOVER_DELAY_SECONDS
-    )
+    ).effect
+    assert isinstance(effect, WriteStatus)
+    assert (effect.policy, effect.reserves) == ("take-over", True)
+    fields: Any = effect.fields
     assert fields["reserved"]["by"] == ME
     assert reserved_names(fields) == [name_at(HOURLY)]
     assert CREATE_WINDOW_SECONDS + REQUEST_TIMEOUT_SECONDS < TAKEOVER_DELAY_SECONDS

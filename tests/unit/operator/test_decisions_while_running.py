@@ -152,6 +152,7 @@ def test_disabled_recovery_recovers_nothing_but_times_out_all_the_same() -> None
     holder = HolderStatus(pods_known=True, pod=pod(terminated=True))
     snapshot = seen(job(Phase.RUNNING), holder=holder, options=options)
     assert moved(snapshot, at(1000)) is None
+    assert judged(snapshot, at(1000)).requeue_at == 1810
     assert moved(snapshot, at(1810)) == ("Retrying", "ExecutionTimeout")
 
 

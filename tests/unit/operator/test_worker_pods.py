@@ -44,6 +44,12 @@ def test_the_default_container_is_the_worker_whatever_its_name() -> None:
     assert view.termination.exit_code == 7
 
 
+def test_a_single_container_is_the_worker_whatever_its_name() -> None:
+    view = read_pod(pod({"phase": "Running", "containerStatuses": [ended("mine", 7, 5)]}))
+    assert view.termination
+    assert view.termination.exit_code == 7
+
+
 def test_the_newest_of_two_endings_counts() -> None:
     last = ended("worker", 1, 5, "lastState") | ended("worker", 2, 9)
     ending = read_pod(pod({"containerStatuses": [last]})).termination
