@@ -190,6 +190,9 @@ verify: generate lint types ## regenerate, lint, check types, and demand a clean
 dist: $(STAMP) chart-tools ## build wheels and source archives of the three distributions, and package the chart, into dist
 	@$(BIN)/python -m asyncjob_dev.rehearsal --steps wheels,chart
 
+controlplane-wheel: $(STAMP) ## build the wheel of etcd, kube-apiserver and kubectl, with all licences, into dist/controlplane (PLATFORM=linux-arm64)
+	@$(BIN)/python -m asyncjob_dev.programs_wheel $(call given,PLATFORM,--platform)
+
 workflows-lint: $(STAMP) ## check the workflows with actionlint, built once from its pinned source
 	@$$($(BIN)/python -m asyncjob_dev.binaries actionlint | awk '$$1 == "actionlint" {print $$NF}') -color .github/workflows/*.yaml
 

@@ -10,10 +10,10 @@ from click.core import ParameterSource
 from asyncjob_dev.demo import run_demo
 from asyncjob_dev.environment import EnvironmentPaths, EnvironmentSettings, background
 from asyncjob_dev.environment.background import ensure_running, status_table, usage_guide
-from asyncjob_dev.environment.options import PORT, QUEUES, SLOTS, WORKERS
 from asyncjob_dev.environment.settings import DEFAULT_APP, DEFAULT_FOLDER, ROOT
 from asyncjob_dev.environment.state import lock_holder
 from asyncjob_dev.node.cli import node
+from asyncjob_dev.options import PORT, QUEUES, SLOTS, WORKERS
 from asyncjob_dev.signals import click_errors
 
 FOLDER = click.option(

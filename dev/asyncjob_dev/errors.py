@@ -82,11 +82,12 @@ class DownloadError(BinaryError):
 class GoMissingError(BinaryError):
     """There is no Go compiler, and nothing else supplied the program."""
 
-    def __init__(self, tool: str, needs: str, tried: Iterable[str]) -> None:
+    def __init__(self, tool: str, needs: str, tried: Iterable[str], ways: Iterable[str]) -> None:
+        others = "".join(f"{way}, or " for way in ways)
         super().__init__(
             f"{tool} was not found ({'; '.join(tried)}) and cannot be built: there is no `go` on "
-            f"PATH. Install Go {needs} or newer, or set KUBEBUILDER_ASSETS to a folder that "
-            f"holds {tool}."
+            f"PATH. Set KUBEBUILDER_ASSETS to a folder that holds {tool}, or {others}install Go "
+            f"{needs} or newer."
         )
 
 

@@ -94,7 +94,9 @@ def _parse(content: str) -> dict[int, float]:
 
 
 def _boottime() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+    # macOS has no such clock; its monotonic one stands still while it sleeps, which keeps
+    # reservations for longer.
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _bounds(ephemeral: Path) -> tuple[int, int]:

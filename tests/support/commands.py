@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parents[3]
 MARK = "ASYNCJOB_TEST_MARK"
@@ -16,15 +17,18 @@ HANGS = 300.0
 
 @dataclass(frozen=True)
 class Commands:
-    """`python -m asyncjob_dev`, marked by a variable that all its descendants inherit."""
+    """A program, marked by a variable that all its descendants inherit."""
 
     mark: str
     temporary: Path
     module: str = "asyncjob_dev"
+    cwd: Path = ROOT
+    kubeconfig: Path = Path(os.devnull)
 
     @property
     def environment(self) -> Mapping[str, str]:
-        return {**os.environ, MARK: self.mark, "TMPDIR": str(self.temporary)}
+        own = {MARK: self.mark, "TMPDIR": str(self.temporary), "KUBECONFIG": str(self.kubeconfig)}
+        return {**os.environ, **own}
 
     def run(self, *arguments: str, timeout: float = HANGS) -> subprocess.CompletedProcess[str]:
         with self.start(*arguments) as process:
@@ -35,14 +39,16 @@ class Commands:
                 raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, output: TextIO | int = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", self.module, *arguments],
-            cwd=ROOT,
+            cwd=self.cwd,
             env=self.environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.PIPE if output is subprocess.PIPE else subprocess.STDOUT,
             text=True,
         )
 

@@ -1,7 +1,8 @@
 """Finds the control plane's programs and those of monitoring, or makes them."""
 
+from asyncjob_dev.binaries.installed import Binary
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, SERVER_TOOLS, TOOLS
-from asyncjob_dev.binaries.resolver import Binary, Resolver, default_resolver
+from asyncjob_dev.binaries.resolver import Resolver, default_resolver
 
 __all__ = [
     "MONITORING_TOOLS",

@@ -8,8 +8,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from asyncjob_dev.binaries.installed import Binary
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, SERVER_TOOLS, TOOLS
-from asyncjob_dev.binaries.resolver import Binary, default_resolver
+from asyncjob_dev.binaries.resolver import default_resolver
 from asyncjob_dev.errors import KEPT, DevError
 
 INTERRUPTED = 130

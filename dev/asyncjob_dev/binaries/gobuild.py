@@ -49,11 +49,15 @@ EASY_ON_TIME = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 
 @dataclass(frozen=True)
 class Target:
-    """A program to be built to `output`; `tried` says what was looked at before, for the error."""
+    """A program to be built to `output`.
+
+    For the error, `tried` says what was looked at before, and `ways` how else it may be had.
+    """
 
     pin: Pin
     output: Path
     tried: Sequence[str]
+    ways: Sequence[str] = ()
 
 
 Finished = Callable[[Target], None]
@@ -66,7 +70,7 @@ def build_all(
     go = shutil.which("go", path=environ.get("PATH"))
     if go is None:
         first = targets[0]
-        raise GoMissingError(first.pin.tool, _short(first.pin.go), first.tried)
+        raise GoMissingError(first.pin.tool, _short(first.pin.go), first.tried, first.ways)
     for pin in {target.pin.go: target.pin for target in targets}.values():
         check_compiler(pin, go, environ)
     note(announcement([target.pin for target in targets]))

@@ -1,4 +1,4 @@
-"""What the tool modules in `dev/tools` pin, and the platform that programs are made for.
+"""What the tool modules in `dev/tools` pin.
 
 They pin packages, versions, and the Go they need. Each tool has a Go module of its own, so that the
 dependencies of one cannot move another's; its go.mod and go.sum are the only place where a version
@@ -6,27 +6,13 @@ is written down.
 """
 
 import hashlib
-import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from asyncjob_dev.bundled import bundled
-from asyncjob_dev.errors import PinUnreadableError, UnsupportedPlatformError
-
-SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
-MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
-
-
-def platform_name(system: str = "", machine: str = "") -> str:
-    """Return for example `linux-amd64`; this machine's by default."""
-    found = system or platform.system()
-    if found not in SYSTEMS:
-        raise UnsupportedPlatformError(found or "This system")
-    processor = (machine or platform.machine()).lower()
-    return f"{SYSTEMS[found]}-{MACHINES.get(processor, processor)}"
-
+from asyncjob_dev.errors import PinUnreadableError
 
 TOOLS_DIR = bundled("tools")
 SERVER_TOOLS = ("etcd", "kube-apiserver", "kubectl")

@@ -1,7 +1,8 @@
-"""Finds each program, or makes it, in a fixed order: KUBEBUILDER_ASSETS.
+"""Finds each program, or makes it, in a fixed order.
 
-For kubectl and Prometheus the one on PATH; the cache; the official archive, or for Prometheus
-Debian's package; a build.
+KUBEBUILDER_ASSETS; for kubectl and Prometheus the one on PATH; the cache; the wheel of programs, if
+it is installed: whoever asked for it is not to wait for a download; the official archive, or for
+Prometheus Debian's package; a build.
 """
 
 import contextlib
@@ -11,22 +12,22 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from asyncjob_dev.binaries.cache import BinaryCache, is_executable
 from asyncjob_dev.binaries.downloads import ArchiveDownload, DebianPackage, read_pinned_archive
 from asyncjob_dev.binaries.gobuild import Finished, Target, build_all
+from asyncjob_dev.binaries.installed import PROGRAMS_EXTRA, Binary, ProgramsWheel
 from asyncjob_dev.binaries.pins import (
     MONITORING_TOOLS,
     SERVER_TOOLS,
     TOOLS_DIR,
     Pin,
-    platform_name,
     read_pin,
 )
 from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import AssetsFolderMissingError, DownloadError
+from asyncjob_dev.platforms import platform_name
 from asyncjob_dev.progress import note
 
 MINOR_VERSION_SKEW = 1
@@ -67,35 +68,31 @@ def _client_version(kubectl: str, environ: Mapping[str, str]) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class Binary:
-    """A program that can be run, and where it came from."""
-
-    tool: str
-    path: Path
-    version: str
-    source: str
-
-
 Builder = Callable[[Sequence[Target], Mapping[str, str], BinaryCache, Finished], None]
 
 
 class Resolver:
-    """Resolves tools; remembers a failed download, so that it is tried once only."""
+    """Resolves tools; remembers a failed download, so that it is tried once only.
+
+    `target` is the platform, such as `linux-arm64`; this machine's by default.
+    """
 
     def __init__(
         self,
         environ: Mapping[str, str],
         *,
         tools_dir: Path = TOOLS_DIR,
+        target: str = "",
         archive: ArchiveDownload | None = None,
+        wheel: ProgramsWheel | None = None,
         builder: Builder = build_all,
     ) -> None:
         self._environ = environ
         self._tools_dir = tools_dir
-        self._target = platform_name()
+        self._target = target or platform_name()
         self._cache = BinaryCache(cache_dir(environ))
         self._archive = archive or ArchiveDownload(self._cache, self._target, read_pinned_archive())
+        self._wheel = wheel or ProgramsWheel()
         self._package = DebianPackage(self._cache, self._target, environ)
         self._builder = builder
         self._offline = ""
@@ -114,11 +111,17 @@ class Resolver:
         found |= self._from_build([pin for pin in pins if pin.tool not in found])
         return [found[tool] for tool in tools]
 
+    def build(self, tools: Sequence[str]) -> list[Binary]:
+        """Return these as they are built from their pins, whatever else there is."""
+        built = self._from_build([read_pin(tool, self._tools_dir) for tool in tools])
+        return [built[tool] for tool in tools]
+
     def _find(self, pin: Pin) -> Binary | None:
         return (
             self._from_assets(pin.tool)
             or self._from_path(pin)
             or self._from_cache(pin)
+            or self._wheel.find(pin.tool)
             or self._from_archive(pin)
             or self._from_package(pin)
         )
@@ -182,7 +185,12 @@ class Resolver:
                 locks.enter_context(self._cache.lock(tool))
             final = {pin.tool: self._built_path(pin) for pin in pins}
             targets = [
-                Target(pin, self._cache.draft(final[pin.tool]), self._tried(pin.tool))
+                Target(
+                    pin,
+                    self._cache.draft(final[pin.tool]),
+                    self._tried(pin.tool),
+                    self._ways(pin.tool),
+                )
                 for pin in pins
                 if not self._cache.has(final[pin.tool])
             ]
@@ -213,6 +221,13 @@ class Resolver:
             f"not in the cache {self._cache.root}",
             self._not_in_the_archive(tool),
         ]
+
+    def _ways(self, tool: str) -> list[str]:
+        release = self._archive.release
+        if self._archive.path(tool) is None:
+            return []
+        url = release.url.format(version=release.version, platform=self._target)
+        return [f"let {url} be reached", f"`pip install '{PROGRAMS_EXTRA}'`"]
 
     def _not_in_the_archive(self, tool: str) -> str:
         held = self._archive.release.tools

@@ -17,9 +17,9 @@ from typing import Any
 
 import yaml
 
-from asyncjob_dev.binaries.pins import platform_name
 from asyncjob_dev.node.host import KUBELET_DIR, has_capability
 from asyncjob_dev.node.plan import NodeNetwork, NodePaths, NodePlan
+from asyncjob_dev.platforms import platform_name
 from asyncjob_dev.process import ALWAYS_READY, ManagedProcess
 
 Document = dict[str, Any]

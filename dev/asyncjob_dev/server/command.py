@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from asyncjob_dev.binaries.pins import platform_name
-from asyncjob_dev.environment.options import PORT, QUEUES, SLOTS, WORKERS
 from asyncjob_dev.errors import DevError
+from asyncjob_dev.options import PORT, QUEUES, SLOTS, WORKERS
+from asyncjob_dev.platforms import platform_name
 
 BUILT_IN_APP = "asyncjob_worker.builtin:app"
 UNTRIED = "asyncjob dev has not been tried on this system; Linux is where it is tested."

@@ -17,22 +17,19 @@ class Terminal:
     """Prints lines, from any thread, none into another."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
+        self._stream: TextIO | None = stream or sys.stdout
         self._lock = threading.Lock()
 
     def say(self, text: str) -> None:
         """Print it; a terminal that has gone away keeps nothing from going on."""
         with self._lock:
+            if self._stream is None:
+                return
             try:
                 self._stream.write(f"{text}\n")
                 self._stream.flush()
             except (OSError, ValueError):
-                self._stream = open_nowhere()
-
-
-def open_nowhere() -> TextIO:
-    """Return a stream that keeps nothing."""
-    return Path("/dev/null").open("w", encoding="utf-8")
+                self._stream = None
 
 
 class LogFollower:

@@ -107,7 +107,7 @@ def test_no_go_and_no_download_says_what_to_install_or_set(tmp_path: Path) -> No
     with pytest.raises(GoMissingError) as caught:
         build(tmp_path, {"PATH": ""})
     text = str(caught.value)
-    assert "Install Go 1.26 or newer" in text
+    assert "install Go 1.26 or newer" in text
     assert "KUBEBUILDER_ASSETS" in text
     assert "no network" in text
 

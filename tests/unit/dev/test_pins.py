@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS, platform_name, read_pin
+from asyncjob_dev.binaries.pins import MONITORING_TOOLS, TOOLS, read_pin
 from asyncjob_dev.errors import PinUnreadableError, UnsupportedPlatformError
+from asyncjob_dev.platforms import platform_name
 
 GO_MOD = """module example.test/tools/{tool}
 

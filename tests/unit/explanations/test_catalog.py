@@ -21,6 +21,7 @@ from asyncjob.explanations.texts import Explanation, Kind, pages, read_page
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.schedules import CronReason
 from asyncjob.schema.manifests import manifests
+from asyncjob_dev.errors import DevError
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
 from support.cli_shell import Shell
 
@@ -78,7 +79,15 @@ def error_codes() -> set[str]:
             if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
     every: list[type[AsyncJobError]] = [AsyncJobError, *subclasses(AsyncJobError)]
-    return {kind.code for kind in every}
+    return {kind.code for kind in every} | development_codes()
+
+
+def development_codes() -> set[str]:
+    """Return the codes of what `asyncjob dev` may fail with."""
+    known: list[type[DevError]] = [DevError]
+    for kind in known:
+        known += kind.__subclasses__()
+    return {kind.code for kind in known}
 
 
 def subclasses(kind: type[AsyncJobError]) -> Iterator[type[AsyncJobError]]:

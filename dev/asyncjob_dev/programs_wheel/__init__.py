@@ -1,0 +1,1 @@
+"""The wheel of programs that `asyncjob-dev[controlplane]` asks for: etcd, API server, kubectl."""
