@@ -10,7 +10,7 @@ import click
 
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.progress import note
-from asyncjob_dev.rehearsal import builds, installs, suites
+from asyncjob_dev.rehearsal import builds, development, installs, suites
 from asyncjob_dev.rehearsal.report import Check, StepReport, failed, has_failed, lines
 from asyncjob_dev.signals import click_errors, unwind_on_signals
 
@@ -21,13 +21,14 @@ STEPS: Final[Mapping[str, Callable[[Path], Iterator[Check]]]] = {
     "licences": installs.licences,
     "install": installs.install,
     "tutorial": installs.tutorial,
+    "dev": development.dev,
     "upgrade": suites.upgrade,
     "sbom": suites.sbom,
     "images": suites.images,
     "node": suites.node,
 }
-"""In the order in which they run: `licences`, `install` and `tutorial` need what `wheels` made, and
-`node` what `chart` made."""
+"""In the order in which they run: `licences`, `install`, `tutorial` and `dev` need what `wheels`
+made, and `node` what `chart` made."""
 
 
 @click.command()

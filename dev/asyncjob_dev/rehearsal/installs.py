@@ -92,15 +92,22 @@ def licences(root: Path) -> Iterator[Check]:
     yield judged("dependencies", licence_rules.problems(found), seen)
 
 
-def install_all(root: Path, environment: CleanEnvironment, *, every_extra: bool = False) -> None:
-    """Install all wheels, with tracing, or with every extra that they have."""
+def install_all(
+    root: Path, environment: CleanEnvironment, *options: str, every_extra: bool = False
+) -> None:
+    """Install all wheels, with tracing, or with every extra that they have.
+
+    Only not the wheel of programs, which has the licences of what it has inside.
+    """
     wheels = []
     for one in DISTRIBUTIONS:
-        extras = one.project(root).get("optional-dependencies", {})
-        wanted = ",".join(extras) if every_extra else "tracing" if "tracing" in extras else ""
+        extras = one.project(root).get("optional-dependencies", {}).keys() - {"controlplane"}
+        wanted = (
+            ",".join(sorted(extras)) if every_extra else "tracing" if "tracing" in extras else ""
+        )
         wheel = one.wheel(root, root.absolute() / PYTHON_FILES)
         wheels.append(f"{one.name}[{wanted}] @ {wheel.as_uri()}")
-    environment.install(*wheels)
+    environment.install(*options, *wheels)
 
 
 def _bare(root: Path, environment: CleanEnvironment, version: str) -> Iterator[Check]:

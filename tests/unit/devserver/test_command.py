@@ -1,6 +1,7 @@
 """`asyncjob dev`: where it comes from, and what it says when it cannot start."""
 
 import os
+import platform
 import socket
 import sys
 from collections.abc import Mapping
@@ -14,7 +15,6 @@ import pytest
 
 from asyncjob.cli import command_classes
 from asyncjob.cli.exit_codes import ExitCode
-from asyncjob_dev import platforms
 from asyncjob_dev.environment import EnvironmentPaths
 from asyncjob_dev.environment.state import acquire_lock
 from asyncjob_dev.rehearsal.distributions import run
@@ -88,7 +88,7 @@ def test_without_the_distribution_the_one_to_install_is_named(
 def test_a_system_that_cannot_run_it_is_told_before_anything_else(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Path, Mapping[str, Any]]]
 ) -> None:
-    monkeypatch.setattr(platforms.platform, "system", lambda: "Windows")
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
     done = shell("dev", "hello:app")
     assert done.exit_code == ExitCode.FAILED
     assert "Windows is not supported" in done.stderr
@@ -105,7 +105,7 @@ def test_nothing_is_imported_that_another_system_does_not_have() -> None:
 def test_macos_is_said_to_be_untried(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Path, Mapping[str, Any]]]
 ) -> None:
-    monkeypatch.setattr(platforms.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
     assert "has not been tried on this system" in shell("dev").stderr
     assert len(asked) == 1
 
@@ -160,7 +160,8 @@ class Part:
 
 def test_an_end_is_told_at_first_and_then_now_and_then() -> None:
     part = Part()
-    ends, told = Ends([cast("DevWorker", part)]), []
+    ends = Ends([cast("DevWorker", part)])
+    told: list[str] = []
     for part.unasked_ends in range(9):
         told += ends.new()
     assert told == [

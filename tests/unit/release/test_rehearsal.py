@@ -1,7 +1,10 @@
 """What a rehearsal judges: metadata, project pages, licences, the chart's archive, the tutorial."""
 
 import io
+import os
 import re
+import signal
+import subprocess
 import tarfile
 import zipfile
 from email.message import Message
@@ -11,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from asyncjob_dev.rehearsal import installs, report, suites, tutorial
+from asyncjob_dev.rehearsal import development, installs, report, suites, tutorial
 from asyncjob_dev.rehearsal.__main__ import STEPS, main
 from asyncjob_dev.rehearsal.builds import chart_problems
 from asyncjob_dev.rehearsal.distributions import DISTRIBUTIONS, Distribution, StepError, run
@@ -25,6 +28,7 @@ from asyncjob_dev.rehearsal.metadata import (
     wheel_problems,
 )
 from asyncjob_dev.release.store import DISTRIBUTIONS as RELEASED_FOLDERS
+from support.jobs import until
 
 ROOT = Path(__file__).parents[3]
 
@@ -268,3 +272,39 @@ def test_the_release_workflow_runs_all_steps_before_it_publishes() -> None:
         for step in job["steps"]:
             for chosen in re.findall(r"STEPS=(\S+)", step.get("run", "")):
                 assert set(chosen.split(",")) <= set(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "load", "verdict"),
+    [(19.9, 9.0, "ok"), (20.1, 1.0, "FAILED"), (20.1, 1.1, "not tried")],
+)
+def test_the_time_to_the_first_job_counts_on_a_machine_that_does_little_else(
+    seconds: float, load: float, verdict: str
+) -> None:
+    check = development.bar(seconds, load, 2)
+    assert check.verdict.value == verdict
+    assert f"{seconds} s, begun at a load of {load}" in check.seen
+
+
+def test_the_handler_of_the_project_page_is_one() -> None:
+    page = (ROOT / development.PAGE).read_text(encoding="utf-8")
+    assert '@app.handler("greet")' in development.handler(page)
+    with pytest.raises(StepError, match="shows no handler"):
+        development.handler("# a page without")
+
+
+def test_processes_are_found_by_what_they_have_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASYNCJOB_TEST_FOUND", "here")
+    with subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True) as process:
+        try:
+            until(lambda: len(found_here()) == 2, 30)
+            assert process.pid in found_here()
+            assert "sleep 60 " in found_here().values()
+            assert development.processor_seconds(found_here()) >= 0.0
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    until(lambda: not found_here(), 30)
+
+
+def found_here() -> dict[int, str]:
+    return development.processes_with({"ASYNCJOB_TEST_FOUND": "here"})
