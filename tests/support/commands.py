@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 MARK = "ASYNCJOB_TEST_MARK"
 HANGS = 300.0
 """Seconds after which a command hangs. It takes a tenth of them on a machine of its own."""

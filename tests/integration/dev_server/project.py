@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from integration.demo.commands import Commands
+from support.commands import Commands
 from support.jobs import until
 from support.signals import as_in_a_terminal
 
