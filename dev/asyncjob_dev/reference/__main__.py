@@ -32,6 +32,7 @@ BLOCKS: Blocks = {
     "cli.exit-codes": cli.exit_codes,
     "worker.exit-codes": lambda: cli.exit_codes("worker-"),
     "operator.exit-codes": lambda: cli.exit_codes("operator-"),
+    "gateway.exit-codes": lambda: cli.exit_codes("gateway-"),
     "worker.options": cli.worker_options,
     "metrics.leader": lambda: installation.metrics_table(Component.LEADER),
     "metrics.operator": lambda: installation.metrics_table(Component.OPERATOR),

@@ -10,11 +10,11 @@ from textwrap import dedent
 
 import click
 
-from asyncjob.audit.catalog import AUDIT_RULES, Evidence
 from asyncjob.cli.entry import COMMANDS, root
+from asyncjob.explanations.catalog import catalog
 from asyncjob.explanations.texts import Kind, by_code
 from asyncjob_dev.reference.blocks import table
-from asyncjob_dev.reference.explanations import in_page
+from asyncjob_dev.reference.explanations import in_page, link_to
 from asyncjob_dev.reference.options import option_table
 from asyncjob_worker.cli import run
 from asyncjob_worker.options import PREFIX
@@ -47,13 +47,10 @@ def shared() -> str:
 
 
 def audit_rules() -> str:
-    """Return a section for each rule of the audit; violations name its heading."""
-    parts = []
-    for rule in AUDIT_RULES:
-        given = rule.evidence
-        more = "" if given is Evidence.HISTORY else f" Takes the {given.value}."
-        parts.append(f"### {rule.id}\n\n{rule.description}{more}")
-    return "\n\n".join(parts)
+    """Return the table of the audit's rules, each with a link to its explanation."""
+    folder = Path("docs/reference")
+    found = [one for one in catalog() if one.kind is Kind.AUDIT_RULE]
+    return table(("Rule", "What holds"), [(link_to(one, folder), one.means) for one in found])
 
 
 def exit_codes(program: str = "") -> str:

@@ -44,8 +44,7 @@ asyncjob explain /problems/no-job       # as the message has it
 asyncjob explain 4                      # an exit code
 ```
 
-What `asyncjob audit check` finds is in [its own reference](../audit.md), alerts have
-[runbooks](../../runbooks/README.md).
+Alerts have [runbooks](../../runbooks/README.md).
 """
 
 

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any, Final, TypeVar
 
 import click
@@ -21,6 +22,16 @@ from asyncjob_gateway.server import run_gateway
 from asyncjob_gateway.settings import GatewaySettings
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class GatewayExitCode(IntEnum):
+    """How the gateway ends; `asyncjob explain` says more of each."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    """Given by click."""
+
 
 ENV_PREFIX: Final = "ASYNCJOB_GATEWAY"
 DEFAULTS: Final = GatewaySettings()

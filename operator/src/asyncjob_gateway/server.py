@@ -9,6 +9,7 @@ import asyncio
 import gc
 import resource
 import signal
+import socket
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import uvicorn
 from prometheus_client import start_http_server
 from starlette.types import ASGIApp
 
+from asyncjob.errors import AsyncJobError, PortTakenError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.metrics import MetricSpec, gateway
 from asyncjob.metrics.prometheus import MetricSource, Samples
@@ -63,6 +65,16 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Generator[None]:
         """Leave signals to whoever runs the server."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Raise PortTakenError, where uvicorn would end the process."""
+        try:
+            await super().startup(sockets)
+        except SystemExit as end:
+            if not isinstance(end.__context__, OSError):
+                raise
+            where = (self.config.host, self.config.port, "choose another --port or --host")
+            raise PortTakenError.of(end.__context__, "jobs", *where) from end.__context__
 
 
 async def serve_until_stopped(
@@ -138,7 +150,11 @@ WRITE_TIMEOUT_SECONDS = 30.0
 
 
 async def run_gateway(settings: GatewaySettings) -> None:
-    """Run the gateway until SIGTERM or SIGINT; raises UnsafeSettingsError before anything."""
+    """Run the gateway until SIGTERM or SIGINT.
+
+    Raises ConfigError before anything, and AsyncJobError where a port cannot be opened or a cache
+    cannot go on.
+    """
     settings.check()
     access, metrics = await load_access(settings.kubeconfig), GatewayMetrics()
     names = settings.namespaces or (access.namespace,)
@@ -158,8 +174,22 @@ async def run_gateway(settings: GatewaySettings) -> None:
             # loop for the time that it takes to go over all of it.
             gc.collect()
             gc.freeze()
-            await _serve_with_caches(context, connections)
+            try:
+                await _serve_with_caches(context, connections)
+            except BaseExceptionGroup as group:
+                if known := _first_known(group):
+                    raise known from group
+                raise
     log.info("stopped")
+
+
+def _first_known(group: BaseExceptionGroup[BaseException]) -> AsyncJobError | None:
+    """Return an error of ours, if nothing else failed."""
+    known, others = group.split(AsyncJobError)
+    error: BaseException | None = known
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error if isinstance(error, AsyncJobError) and not others else None
 
 
 def make_context(
@@ -239,9 +269,12 @@ def _metrics_server(settings: GatewaySettings, metrics: GatewayMetrics) -> Gener
     if not settings.metrics_port:
         yield
         return
-    server, thread = start_http_server(
-        settings.metrics_port, settings.metrics_host, metrics.registry
-    )
+    host, port = settings.metrics_host, settings.metrics_port
+    try:
+        server, thread = start_http_server(port, host, metrics.registry)
+    except OSError as error:
+        way_out = "choose another --metrics-port or --metrics-host, or --metrics-port=0 for none"
+        raise PortTakenError.of(error, "/metrics", host, port, way_out) from error
     try:
         yield
     finally:

@@ -1,6 +1,7 @@
 """All settings of one gateway process, as the command line gives them."""
 
 import ipaddress
+import ssl
 from dataclasses import dataclass
 
 from asyncjob.errors import ConfigError
@@ -41,14 +42,26 @@ class GatewaySettings:
     tls_key: str | None = None
 
     def check(self) -> None:
-        """Raise ConfigError: where anyone from elsewhere could do anything, or TLS lacks a half."""
+        """Raise ConfigError: where anyone from elsewhere could do anything, or TLS cannot work."""
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigError("--tls-cert and --tls-key go together: give both, or neither")
+        if self.tls_cert:
+            self._check_certificate(self.tls_cert)
         if self.open and not is_loopback(self.host):
             raise UnsafeSettingsError(
                 f"an open gateway may only listen on loopback, not on {self.host}: "
                 "give --host=127.0.0.1, or leave --open away and have callers send tokens"
             )
+
+    def _check_certificate(self, certificate: str) -> None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+                certificate, self.tls_key, password=""
+            )
+        except OSError as error:
+            raise ConfigError(
+                f"--tls-cert, --tls-key: no certificate in PEM with its key, unencrypted: {error}"
+            ) from error
 
 
 def is_loopback(host: str) -> bool:

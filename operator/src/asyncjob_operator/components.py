@@ -26,7 +26,7 @@ from asyncjob_operator.controllers.workqueue import (
     ReconcilePool,
     WorkQueue,
 )
-from asyncjob_operator.core.events import job_event
+from asyncjob_operator.core.events import EventReason, job_event
 from asyncjob_operator.cron_jobs import CronJobs
 from asyncjob_operator.kube.clock import Clock, monotonic
 from asyncjob_operator.settings import Settings
@@ -196,7 +196,7 @@ class ReconcileEnqueuer:
     def on_dead_letter(self, job: JobView, message: str) -> None:
         """Record an Event about a new dead letter; standbys leave that to the leader."""
         if self._leads():
-            self._events.record(job_event(job, job.reason or "DeadLetter", message))
+            self._events.record(job_event(job, job.reason or EventReason.DEAD_LETTER, message))
 
 
 def _cache_updates(evaluator: JobEvaluator) -> CacheUpdates:

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import click
 import kopf
 
+from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import load_access
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES, VERSION
@@ -30,17 +31,29 @@ PEERING_IDENTITY: Final[Any] = "asyncjob-operator"
 async def run_operator(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT, as `kopf run` would with these options.
 
-    Raises AsyncJobError where there is no cluster to connect to.
+    Raises AsyncJobError where there is no cluster to connect to, or a port cannot be opened.
     """
     access = await load_access(settings.kubeconfig)
-    await kopf.operator(
-        registry=kopf.get_default_registry(),
-        standalone=True,
-        clusterwide=not settings.namespaces,
-        namespaces=settings.namespaces,
-        identity=PEERING_IDENTITY,
-        memo=kopf.Memo(runtime=OperatorRuntime(access, settings)),
-    )
+    try:
+        await kopf.operator(
+            registry=kopf.get_default_registry(),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=settings.namespaces,
+            identity=PEERING_IDENTITY,
+            memo=kopf.Memo(runtime=OperatorRuntime(access, settings)),
+        )
+    except Exception as error:
+        if known := _known_cause(error):
+            raise known from None
+        raise
+
+
+def _known_cause(error: BaseException | None) -> AsyncJobError | None:
+    """Return what of ours an error of kopf's was raised from."""
+    while error and not isinstance(error, AsyncJobError):
+        error = error.__cause__
+    return error if isinstance(error, AsyncJobError) else None
 
 
 @kopf.on.startup(id="configure")
@@ -52,12 +65,15 @@ async def configure(settings: kopf.OperatorSettings, **_: object) -> None:
 @kopf.on.startup(id="start", errors=kopf.ErrorsMode.PERMANENT)
 async def start(memo: kopf.Memo, **_: object) -> None:
     """Wait until the operator can work, then start its loops; kopf watches only after this."""
-    if "runtime" not in memo:
-        memo.runtime = await _runtime_of_kopf_run()
-    runtime: OperatorRuntime = memo.runtime
-    if runtime.settings.job_watch is JobWatchSource.KOPF:
-        kopf.on.event(GROUP, VERSION, JOBS, id="job")(on_job)
-    await runtime.start()
+    try:
+        if "runtime" not in memo:
+            memo.runtime = await _runtime_of_kopf_run()
+        runtime: OperatorRuntime = memo.runtime
+        if runtime.settings.job_watch is JobWatchSource.KOPF:
+            kopf.on.event(GROUP, VERSION, JOBS, id="job")(on_job)
+        await runtime.start()
+    except AsyncJobError as error:  # else kopf would log a traceback of what a person can mend
+        raise kopf.PermanentError(message_of(error)) from error
 
 
 @kopf.on.cleanup(id="stop", errors=kopf.ErrorsMode.PERMANENT)

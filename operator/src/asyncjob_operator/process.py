@@ -10,6 +10,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from asyncjob.errors import PortTakenError
 from asyncjob.kube import ClusterAccess, KubeSession, load_access
 from asyncjob_operator.kube.kopf_session import KopfSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
@@ -86,12 +87,17 @@ class OperatorRuntime:
         leadership = _leader_election(settings, election_session)
         operator = Operator(settings, session, leadership, metrics, self.kopf_session)
         await enter(
-            serve_http(settings.metrics_port, metrics_routes(metrics, operator.refresh_metrics))
+            serve_http(
+                settings.metrics_port,
+                metrics_routes(metrics, operator.refresh_metrics),
+                "--metrics-port",
+            )
         )
         await enter(
             serve_http(
                 settings.health_port,
                 health_routes(operator.check_liveness, operator.check_readiness),
+                "--health-port",
             )
         )
         operator.start(await wait_for_prerequisites(session, settings))
@@ -116,8 +122,10 @@ ProbeCheck = Callable[[], str]
 
 
 @asynccontextmanager
-async def serve_http(port: int, routes: dict[str, HttpHandler]) -> AsyncGenerator[None]:
-    """Serve while inside; not at all on port 0."""
+async def serve_http(
+    port: int, routes: dict[str, HttpHandler], option: str
+) -> AsyncGenerator[None]:
+    """Serve while inside; not at all on port 0. Raises PortTakenError, which names the option."""
     if not port:
         yield
         return
@@ -126,7 +134,11 @@ async def serve_http(port: int, routes: dict[str, HttpHandler]) -> AsyncGenerato
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, port=port, shutdown_timeout=1.0).start()
+        try:
+            await web.TCPSite(runner, port=port, shutdown_timeout=1.0).start()
+        except OSError as error:
+            way_out = f"choose another {option}, or {option}=0 for none"
+            raise PortTakenError.of(error, " and ".join(routes), "all", port, way_out) from error
         yield
     finally:
         await runner.cleanup()

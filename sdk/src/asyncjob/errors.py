@@ -40,6 +40,18 @@ class NoClusterError(ConfigError):
     code = "no-cluster"
 
 
+class PortTakenError(ConfigError):
+    """A port that is to be served cannot be opened."""
+
+    code = "port-taken"
+
+    @classmethod
+    def of(cls, error: OSError, what: str, host: str, port: int, way_out: str) -> "PortTakenError":
+        """Return the error that names the port, why it cannot be opened, and what to do."""
+        reason = error.strerror or error
+        return cls(f"cannot serve {what} on {host} port {port}: {reason}; {way_out}")
+
+
 class ApiError(AsyncJobError):
     """The API server answered with an error.
 
@@ -145,9 +157,18 @@ def code_of(error: AsyncJobError) -> str:
 
 def hint(error: AsyncJobError, program: str = _PROGRAM) -> str:
     """Return the command that explains the error, as messages end with it."""
-    return f"{program} explain {code_of(error)}"
+    return _command(program, code_of(error))
 
 
 def message_of(error: AsyncJobError) -> str:
     """Return the error in one line, with the command that explains it."""
-    return f"{' '.join(str(error).split())} ({hint(error)})"
+    return explained(" ".join(str(error).split()), code_of(error))
+
+
+def explained(text: str, code: str) -> str:
+    """Return a text with the command that explains its code, as all messages end."""
+    return f"{text} ({_command(_PROGRAM, code)})"
+
+
+def _command(program: str, code: str) -> str:
+    return f"{program} explain {code}"

@@ -52,7 +52,7 @@ def test_a_violation_names_job_versions_times_rule_and_page(
         "lease.takeover   asyncjobs tests/job   taken from worker-0/1 12 s after its last "
         "renewal; the lease lasts 60 s",
         "    version 102 → 103; 2026-11-23T12:00:00.000Z → 2026-11-23T12:00:12.000Z; "
-        "docs/reference/audit.md#leasetakeover",
+        "docs/reference/errors/rules-of-the-audit.md#lease.takeover",
     ]
     assert result.stdout.splitlines()[-1] == "1 violation of 1 rule"
     assert shell("audit", "check", file, "--clock-tolerance", "60").exit_code == 0
@@ -80,7 +80,7 @@ def test_programs_get_all_that_is_known(
         "unjudged": {},
     }
     assert item["rule"] == "lease.takeover"
-    assert item["documented"] == "docs/reference/audit.md#leasetakeover"
+    assert item["documented"] == "docs/reference/errors/rules-of-the-audit.md#lease.takeover"
     assert (item["resource"], item["namespace"], item["name"]) == ("asyncjobs", "tests", "job")
     assert item["resourceVersions"] == ["102", "103"]
     assert item["times"] == ["2026-11-23T12:00:00.000Z", "2026-11-23T12:00:12.000Z"]

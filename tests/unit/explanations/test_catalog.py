@@ -11,8 +11,10 @@ from pathlib import Path
 import click
 import pytest
 
+import asyncjob_gateway.cli as gateway
 import asyncjob_operator.cli as operator
 import asyncjob_worker.cli as worker
+from asyncjob.audit.catalog import AUDIT_RULES
 from asyncjob.cli import exit_codes as cli
 from asyncjob.cli.entry import root
 from asyncjob.errors import AsyncJobError, ForbiddenError, NoClusterError, code_of, message_of
@@ -23,11 +25,14 @@ from asyncjob.lifecycle.schedules import CronReason
 from asyncjob.schema.manifests import manifests
 from asyncjob_dev.errors import DevError
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
+from asyncjob_operator.core.events import EventReason
+from asyncjob_operator.kube.preflight import FindingCode
 from support.cli_shell import Shell
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 RULE_IN_MESSAGE = re.compile(r"\(([a-z-]+(?:\.[A-Za-z-]+)+)\)$")
+CHART_CODE = re.compile(r"\(asyncjob explain (chart\.[a-z-]+)\)\"")
 DEVELOPMENT = (
     *("asyncjob_bench", "asyncjob_chaos", "asyncjob_dev", "asyncjob_perturbation"),
     "asyncjob_simulation",
@@ -62,13 +67,24 @@ def in_code() -> dict[Kind, set[str]]:
         Kind.JOB_REASON: {reason.value for reason in Reason},
         Kind.CRON_REASON: {reason.value for reason in CronReason},
         Kind.PROBLEM: {one.slug for one in PROBLEM_TYPES},
-        Kind.ERROR: error_codes() - {one.code for one in catalog() if one.kind is not Kind.ERROR},
+        Kind.ERROR: {*error_codes(), *FindingCode}
+        - {one.code for one in catalog() if one.kind is not Kind.ERROR},
+        Kind.EVENT_REASON: {reason.value for reason in EventReason},
+        Kind.AUDIT_RULE: {rule.id for rule in AUDIT_RULES},
+        Kind.CHART: set(CHART_CODE.findall(refusals_of_the_chart())),
         Kind.EXIT_CODE: {
             *(f"exit-{one.value}" for one in cli.ExitCode),
             *(f"worker-exit-{one.value}" for one in worker.WorkerExitCode),
             *(f"operator-exit-{one.value}" for one in operator.OperatorExitCode),
+            *(f"gateway-exit-{one.value}" for one in gateway.GatewayExitCode),
         },
     }
+
+
+def refusals_of_the_chart() -> str:
+    """Return the text of all templates."""
+    templates = (ROOT / "charts/asyncjob/templates").rglob("*")
+    return "".join(one.read_text(encoding="utf-8") for one in templates if one.is_file())
 
 
 def error_codes() -> set[str]:
@@ -88,6 +104,12 @@ def development_codes() -> set[str]:
     for kind in known:
         known += kind.__subclasses__()
     return {kind.code for kind in known}
+
+
+def test_each_refusal_of_the_chart_ends_with_its_code() -> None:
+    refusals = re.findall(r"\bfail (.*)", refusals_of_the_chart())
+    assert len(refusals) > 10
+    assert [one for one in refusals if not CHART_CODE.search(one)] == []
 
 
 def subclasses(kind: type[AsyncJobError]) -> Iterator[type[AsyncJobError]]:

@@ -1,11 +1,15 @@
 """What looks at the errors of all tests finds one without a code that is explained."""
 
+import subprocess
+from pathlib import Path
+
 import httpx
 import pytest
 
 from asyncjob.cli import entry
-from asyncjob.errors import AsyncJobError, message_of
+from asyncjob.errors import AsyncJobError, ConflictError, explained, message_of
 from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE
+from asyncjob_operator.core.events import KubernetesEvent
 
 
 class NamelessError(AsyncJobError):
@@ -20,6 +24,33 @@ def answer(kind: str) -> httpx.Client:
         return httpx.Response(400, headers=headers, json={"type": kind})
 
     return httpx.Client(transport=httpx.MockTransport(handle), base_url="http://gateway")
+
+
+def test_an_error_that_is_only_raised_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConflictError, "code", "nameless")
+    with pytest.raises(AssertionError, match="does not know 'nameless'"):
+        ConflictError()
+
+
+def test_a_text_with_an_unknown_code_fails_the_test() -> None:
+    assert explained("no", "no-cluster") == "no (asyncjob explain no-cluster)"
+    with pytest.raises(AssertionError, match="does not know 'nameless'"):
+        explained("no", "nameless")
+
+
+def test_an_event_with_an_unknown_reason_fails_the_test() -> None:
+    assert KubernetesEvent("ns", "name", "uid", "NoWorkers", "none").reason == "NoWorkers"
+    with pytest.raises(AssertionError, match="does not know 'Nameless'"):
+        KubernetesEvent("ns", "name", "uid", "Nameless", "none")
+
+
+def test_a_process_that_ends_with_an_unknown_code_fails_the_test(tmp_path: Path) -> None:
+    program = tmp_path / "asyncjob-worker"
+    program.write_text("#!/bin/sh\nexit $1\n")
+    program.chmod(0o755)
+    assert subprocess.run([program, "3"], check=False).returncode == 3
+    with pytest.raises(AssertionError, match="does not know 'worker-exit-77'"):
+        subprocess.run([program, "77"], check=False)
 
 
 def test_a_message_with_an_unknown_code_fails_the_test() -> None:

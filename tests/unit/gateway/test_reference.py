@@ -7,7 +7,7 @@ import pytest
 
 from asyncjob.kube import KubeSession
 from asyncjob.metrics import gateway
-from asyncjob_dev.reference import rest
+from asyncjob_dev.reference import cli, rest
 from asyncjob_dev.reference.blocks import fill, names
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.cache.namespace import NamespaceCache
@@ -23,6 +23,7 @@ BLOCKS = {
     "rest.problems": rest.problems,
     "rest.rights": rest.gateway_rights,
     "gateway.options": rest.gateway_options,
+    "gateway.exit-codes": lambda: cli.exit_codes("gateway-"),
 }
 DOCUMENT = make_app().openapi()
 OPERATIONS = [

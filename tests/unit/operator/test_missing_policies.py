@@ -53,7 +53,7 @@ async def test_a_missing_policy_is_named_with_what_it_means_and_what_to_do(name:
     server.policies = [one for one in server.policies if one["metadata"]["name"] != name]
     [line] = await server.missing()
     assert line.startswith(f"the policy {name} is not in force: {MISSING_POLICY_RISKS[name]}; ")
-    assert line.endswith("kubectl apply -f crds/")
+    assert line.endswith("kubectl apply -f crds/ (asyncjob explain policy-missing)")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -83,7 +83,7 @@ async def test_while_jobs_are_not_served_it_says_once_a_minute_what_to_apply_and
     first, second, last = [entry["event"] for entry in logs]
     assert first == second
     assert first.startswith("not installed: asyncjobs.asyncjob.dev")
-    assert first.endswith("apply the CRDs (kubectl apply -f crds/)")
+    assert first.endswith("apply the CRDs: kubectl apply -f crds/ (asyncjob explain not-installed)")
     assert last == "AsyncJobs are served again"
     assert max(pauses) == JOB_API_RECHECK_SECONDS[-1]
 

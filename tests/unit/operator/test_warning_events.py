@@ -8,15 +8,12 @@ import pytest
 from asyncjob_operator.controllers.events import (
     BURST_JOBS,
     BURST_SECONDS,
-    EVENTS_LEFT_OUT,
-    NO_WORKERS,
-    RECOVERY_STORM,
     SUMMARY_SECONDS,
     UNSERVED_SECONDS,
     RecoveryBurstEvents,
     UnservedQueueEvents,
 )
-from asyncjob_operator.core.events import HOUR, KubernetesEvent, event_body, job_event
+from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, event_body, job_event
 from support.notices import Scene
 from support.snapshots import job
 
@@ -44,7 +41,11 @@ def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> No
         storms.on_recovered("ns", "WorkerGone")
     storms.on_recovered("calm", "WorkerGone")
     [told] = ears.heard
-    assert (told.kind, told.reason, told.min_interval) == ("Namespace", RECOVERY_STORM, HOUR)
+    assert (told.kind, told.reason, told.min_interval) == (
+        "Namespace",
+        EventReason.RECOVERY_STORM,
+        HOUR,
+    )
     assert str(BURST_JOBS) in told.message
     assert "WorkerGone" in told.message
 
@@ -77,7 +78,7 @@ async def test_a_queue_in_which_jobs_wait_without_workers_is_told_of(
     assert (told.kind, told.name, told.reason, told.min_interval) == (
         "AsyncQueue",
         "mail",
-        NO_WORKERS,
+        EventReason.NO_WORKERS,
         HOUR,
     )
     body: Any = event_body(told, "name", "me", "now")
@@ -113,6 +114,6 @@ async def test_what_was_dropped_is_summed_up_once_per_namespace_after_a_while() 
         scene.notices.record(job_event(job(name="another"), "QueueTimeout", "late"))
         await scene.post()
     bodies: list[Any] = [body for _, _, body in scene.session.requests]
-    [summary] = [body for body in bodies if body["reason"] == EVENTS_LEFT_OUT]
+    [summary] = [body for body in bodies if body["reason"] == EventReason.EVENTS_LEFT_OUT]
     assert summary["message"].startswith(f"{1000 - before} Events")
     assert summary["involvedObject"]["kind"] == "Namespace"

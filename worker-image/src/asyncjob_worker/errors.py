@@ -39,9 +39,3 @@ class NoPodError(ConfigError):
     """The worker does not know which pod it is."""
 
     code = "no-pod"
-
-
-class PortTakenError(ConfigError):
-    """The port for health and metrics cannot be used."""
-
-    code = "port-taken"

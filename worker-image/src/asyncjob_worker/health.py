@@ -21,7 +21,7 @@ from typing import Final
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from asyncjob_worker.errors import PortTakenError
+from asyncjob.errors import PortTakenError
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.stall_detector import LivenessCounter, Watchdog
 from asyncjob_worker.settings import Settings
@@ -126,10 +126,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, dualstack_ipv6=dual_stack)
     except OSError as error:
-        raise PortTakenError(
-            f"cannot serve health and metrics on {host} port {port}: {error.strerror or error}; "
-            "choose another --health-port or --health-host, or --health-port=0 for none"
-        ) from error
+        way_out = "choose another --health-port or --health-host, or --health-port=0 for none"
+        raise PortTakenError.of(error, "health and metrics", host, port, way_out) from error
 
 
 class HealthServer:

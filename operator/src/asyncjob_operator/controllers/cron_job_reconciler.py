@@ -40,7 +40,7 @@ from asyncjob.names import (
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
-from asyncjob_operator.core.events import WRITE_REFUSED, KubernetesEvent
+from asyncjob_operator.core.events import EventReason, KubernetesEvent
 from asyncjob_operator.core.schedules.decide import drop_runs, late_message
 from asyncjob_operator.core.schedules.jobs import (
     ScheduledJob,
@@ -419,7 +419,7 @@ def _event_of(cron: CronJobView, event: EventToRecord) -> KubernetesEvent:
 def _refusal_event(cron: CronJobView, error: ApiError) -> KubernetesEvent:
     """Return the Event posted while a quota or a rule refuses the schedule's next write."""
     return _cron_job_event(
-        cron, WRITE_REFUSED, f"tried again later, because it is refused now: {error}"
+        cron, EventReason.WRITE_REFUSED, f"tried again later, because it is refused now: {error}"
     )
 
 

@@ -13,7 +13,13 @@ import structlog
 
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
-from asyncjob_operator.core.events import KubernetesEvent, event_body, namespace_event, queue_event
+from asyncjob_operator.core.events import (
+    EventReason,
+    KubernetesEvent,
+    event_body,
+    namespace_event,
+    queue_event,
+)
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
@@ -31,7 +37,6 @@ SECONDS_PER_EVENT: Final = 6.0
 MAX_NAME_LENGTH: Final = 200
 """Characters of the object's name in that of its Event, so that a time still fits behind it."""
 
-EVENTS_LEFT_OUT: Final = "EventsLeftOut"
 SUMMARY_SECONDS: Final = 300.0
 """Seconds after its first dropped Event in which a namespace gets one Event that counts them."""
 
@@ -114,7 +119,7 @@ class EventRecorder:
                     f"{count} Events about jobs were left out: see "
                     "kubectl get asyncjobs --field-selector status.phase=DeadLetter"
                 )
-                await self._post(namespace_event(namespace, EVENTS_LEFT_OUT, message))
+                await self._post(namespace_event(namespace, EventReason.EVENTS_LEFT_OUT, message))
 
     def _is_suppressed(self, event: KubernetesEvent) -> bool:
         now = self._now().monotonic
@@ -133,7 +138,6 @@ class EventRecorder:
         return tokens >= 1.0
 
 
-RECOVERY_STORM: Final = "RecoveryStorm"
 BURST_JOBS: Final = 20
 BURST_SECONDS: Final = 60.0
 """`BURST_JOBS` recoveries in a namespace within `BURST_SECONDS` are a burst."""
@@ -160,10 +164,9 @@ class RecoveryBurstEvents:
                 f"{BURST_JOBS} jobs or more were taken from dead workers within a minute, "
                 f"the last one for {reason}"
             )
-            self._record_event(namespace_event(namespace, RECOVERY_STORM, message))
+            self._record_event(namespace_event(namespace, EventReason.RECOVERY_STORM, message))
 
 
-NO_WORKERS: Final = "NoWorkers"
 UNSERVED_SECONDS: Final = 300.0
 """Seconds a queue may be without workers: a rollout or scaling from zero takes time."""
 
@@ -197,4 +200,4 @@ class UnservedQueueEvents:
             workers, _ = capacities.get(queue, (0, 0))
             if waited > UNSERVED_SECONDS and not workers:
                 message = f"no worker serves the queue; its oldest job waits for {waited:.0f} s"
-                self._record_event(queue_event(*queue, NO_WORKERS, message))
+                self._record_event(queue_event(*queue, EventReason.NO_WORKERS, message))

@@ -40,7 +40,7 @@ from asyncjob_operator.core.decision import (
     RefuseRedrive,
     UpdateWaitReason,
 )
-from asyncjob_operator.core.events import HOUR, WRITE_REFUSED, KubernetesEvent, job_event
+from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, job_event
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies import finished, recovery
 from asyncjob_operator.kube.clock import current_time, random_fraction
@@ -50,7 +50,6 @@ from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
 
 log = structlog.get_logger()
 
-RERUN_REFUSED: Final = "RerunRefused"
 IMMEDIATE_CONFLICT_RETRIES: Final = 2
 """Conflicts in a row without a pause: the job was just written, and a fresh read resolves that."""
 
@@ -170,7 +169,7 @@ class JobReconciler:
             return
         if isinstance(effect, RefuseRedrive):
             self._evaluator.record_refusal(job.uid, effect.number)
-            self._events.record(job_event(job, "RedriveRefused", effect.message))
+            self._events.record(job_event(job, EventReason.REDRIVE_REFUSED, effect.message))
             log.warning("control field refused", policy=effect.policy, why=effect.message)
             return
         written = await write_effect(self._session, effect, job, obj, self._now().timestamp)
@@ -195,7 +194,7 @@ class JobReconciler:
                 self._record_recovery(job, reason)
         if written.name_taken and isinstance(effect, CreateRerun):
             message = f"not rerun: {effect.name} exists and is another job"
-            self._events.record(job_event(job, RERUN_REFUSED, message))
+            self._events.record(job_event(job, EventReason.RERUN_REFUSED, message))
 
     def _record_recovery(self, job: JobView, reason: str) -> None:
         self._metrics.jobs_recovered.labels(reason).inc()
@@ -316,9 +315,9 @@ async def _is_same_rerun(
 def _refusal_event(location: JobAddress, uid: str, policy: str, error: ApiError) -> KubernetesEvent:
     """Return the Event about a write that a rule, a missing permission or its depth prevents."""
     if policy == finished.RERUN:
-        reason, message = RERUN_REFUSED, f"not rerun: {error}"
+        reason, message = EventReason.RERUN_REFUSED, f"not rerun: {error}"
     else:
-        reason, message = WRITE_REFUSED, f"refused, and retried later: {error}"
+        reason, message = EventReason.WRITE_REFUSED, f"refused, and retried later: {error}"
     return KubernetesEvent(
         location.namespace, location.name, uid, reason, message, min_interval=HOUR
     )

@@ -13,7 +13,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.names import job_path
 from asyncjob_operator.cache.jobs import JobStore
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
-from asyncjob_operator.core.events import KubernetesEvent, namespace_event
+from asyncjob_operator.core.events import EventReason, KubernetesEvent, namespace_event
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import QueueView, RetentionOptions
 from asyncjob_operator.core.retention import (
@@ -40,8 +40,6 @@ RETRY_SECONDS: Final = 1.0
 
 MAX_NEEDED_SECONDS: Final = 30 * 86_400.0
 """Seconds after its end for which a pending request, or a job that depends on it, keeps a job."""
-
-STORE_NEAR_LIMIT: Final = "StoreNearLimit"
 
 
 IsNeeded = Callable[[FinishedJob], bool]
@@ -154,7 +152,7 @@ class RetentionController:
         message = (
             f"{finished} finished jobs, {limit} may be kept: the oldest go, whatever their age"
         )
-        self._record_event(namespace_event(namespace, STORE_NEAR_LIMIT, message))
+        self._record_event(namespace_event(namespace, EventReason.STORE_NEAR_LIMIT, message))
 
     async def _delete_all(
         self, jobs: Sequence[FinishedJob], on_progress: Callable[[], None]

@@ -1,6 +1,7 @@
 """Kubernetes Events about jobs, queues and namespaces that a person should see."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from asyncjob.json_types import JsonObject
@@ -11,8 +12,20 @@ COMPONENT: Final = "asyncjob-operator"
 MAX_MESSAGE_LENGTH: Final = 1024
 HOUR: Final = 3600.0
 
-WRITE_REFUSED: Final = "WriteRefused"
-"""Reason of the Event about a job or schedule whose next step is refused."""
+
+class EventReason(StrEnum):
+    """Reasons of Events that are none of a job or a schedule; `asyncjob explain` knows them."""
+
+    DEAD_LETTER = "DeadLetter"
+    """A dead letter without a reason of its own."""
+
+    REDRIVE_REFUSED = "RedriveRefused"
+    RERUN_REFUSED = "RerunRefused"
+    WRITE_REFUSED = "WriteRefused"
+    NO_WORKERS = "NoWorkers"
+    RECOVERY_STORM = "RecoveryStorm"
+    STORE_NEAR_LIMIT = "StoreNearLimit"
+    EVENTS_LEFT_OUT = "EventsLeftOut"
 
 
 @dataclass(frozen=True, slots=True)

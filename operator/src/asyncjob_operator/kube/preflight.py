@@ -7,10 +7,17 @@ All of it is asked for at once, a few requests at a time, and again where no ans
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from asyncjob.errors import ApiError, ForbiddenError, ObjectNotFoundError
+from asyncjob.errors import (
+    ApiError,
+    ForbiddenError,
+    ObjectNotFoundError,
+    explained,
+    message_of,
+)
 from asyncjob.json_types import JsonObject, as_object, child, flag, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
@@ -29,6 +36,14 @@ _POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpol
 _BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 
 _Request = Callable[[], Awaitable[JsonObject | None]]
+
+
+class FindingCode(StrEnum):
+    """What `asyncjob explain` knows a finding by."""
+
+    NOT_INSTALLED = "not-installed"
+    NOT_ALLOWED = "operator-not-allowed"
+    POLICY_MISSING = "policy-missing"
 
 
 @dataclass(slots=True)
@@ -150,11 +165,12 @@ def _missing_types(group: JsonObject | None) -> list[str]:
 
 def not_installed(types: Sequence[str]) -> str:
     """Return what to tell people of types that are not served."""
-    return f"not installed: {', '.join(types)}; apply the CRDs (kubectl apply -f crds/)"
+    line = f"not installed: {', '.join(types)}; apply the CRDs: kubectl apply -f crds/"
+    return explained(line, FindingCode.NOT_INSTALLED)
 
 
 def _unreachable(session: KubeSession, error: ApiError) -> str:
-    return f"the API server at {session.access.host} cannot be asked: {error}"
+    return f"the API server at {session.access.host} cannot be asked: {message_of(error)}"
 
 
 async def _review(
@@ -190,7 +206,8 @@ def _record_reviews(
         where = f"in namespace {namespace}" if namespace else "in all namespaces"
         line = f"no permission to {permission.title} {where}, needed for {permission.purpose}"
         found = findings.errors if permission.essential else findings.warnings
-        found.append(f"{line}; grant it to the operator's service account")
+        line += "; grant it to the operator's service account"
+        found.append(explained(line, FindingCode.NOT_ALLOWED))
 
 
 MISSING_POLICY_RISKS: Final = {
@@ -205,9 +222,10 @@ MISSING_POLICY_RISKS: Final = {
 }
 """What it means that a policy is missing."""
 
-POLICIES_NOT_READABLE: Final = (
+POLICIES_NOT_READABLE: Final = explained(
     "cannot see whether the policies are in force: no permission to list "
-    "validatingadmissionpolicies and their bindings; grant it to the operator's service account"
+    "validatingadmissionpolicies and their bindings; grant it to the operator's service account",
+    FindingCode.NOT_ALLOWED,
 )
 
 
@@ -227,7 +245,10 @@ def _missing_policies(policies: JsonObject | None, bindings: JsonObject | None) 
     found = {text(child(as_object(item), "metadata"), "name") for item in items(policies, "items")}
     in_force = found & _bound_to_deny(bindings)
     return [
-        f"the policy {name} is not in force: {meaning}; kubectl apply -f crds/"
+        explained(
+            f"the policy {name} is not in force: {meaning}; kubectl apply -f crds/",
+            FindingCode.POLICY_MISSING,
+        )
         for name, meaning in MISSING_POLICY_RISKS.items()
         if name not in in_force
     ]

@@ -1,6 +1,6 @@
 """The rules that a history is judged by, and what it means to break one.
 
-The reference page is made from this list. The modules beside it find what breaks them.
+The reference pages are made from this list. The modules beside it find what breaks them.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-DOCUMENTED_IN: Final = "docs/reference/audit.md"
+DOCUMENTED_IN: Final = "docs/reference/errors/rules-of-the-audit.md"
 
 
 class Evidence(StrEnum):
@@ -35,7 +35,7 @@ class AuditRule:
     @property
     def documented(self) -> str:
         """Where the rule is explained."""
-        return f"{DOCUMENTED_IN}#{self.id.replace('.', '')}"
+        return f"{DOCUMENTED_IN}#{self.id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The whole catalogue: the texts, and what each rule requires, which stands beside its CEL."""
+"""The whole catalogue: the texts, and what each rule requires, which stands with the rule."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
+from asyncjob.audit.catalog import AUDIT_RULES, Evidence
 from asyncjob.explanations.texts import Explanation, Kind, by_code, pages
 from asyncjob.rules.policies import POLICIES
 from asyncjob.rules.rule import Rule
@@ -30,7 +31,9 @@ def catalog() -> tuple[Explanation, ...]:
 
 
 def _entries(text: Explanation) -> Iterator[Explanation]:
-    if text.kind is not Kind.RULE:
+    if text.kind is Kind.AUDIT_RULE:
+        yield replace(text, means=_audited().get(text.code, ""))
+    elif text.kind is not Kind.RULE:
         yield text
     elif not text.is_family:
         yield _with_rule(text)
@@ -38,6 +41,17 @@ def _entries(text: Explanation) -> Iterator[Explanation]:
         own = by_code(Kind.RULE)
         codes = [code for code in rules() if text.covers(code) and code not in own]
         yield from (_with_rule(text.of_family(code)) for code in codes)
+
+
+@cache
+def _audited() -> Mapping[str, str]:
+    """Return what each rule of the audit says, and what it is judged by."""
+    return {
+        rule.id: rule.description
+        if rule.evidence is Evidence.HISTORY
+        else f"{rule.description} Takes the {rule.evidence}."
+        for rule in AUDIT_RULES
+    }
 
 
 def _with_rule(text: Explanation) -> Explanation:

@@ -1,7 +1,8 @@
 """The texts of the catalogue, as the files in `data` have them.
 
 A file is a page: its `title`, `intro` and `kind`, then a table for each code. What a rule requires
-stands beside its CEL and not here, so its `means` is empty until the catalogue adds it. A code that
+stands beside its CEL, or in the audit's list, and not here, so its `means` is empty until the
+catalogue adds it. A code that
 ends in `.*` stands for all codes of rules that begin so and have no text of their own; `<rest>` in
 its texts is the part that differs.
 """
@@ -24,10 +25,13 @@ class Kind(StrEnum):
 
     JOB_REASON = "reason of a job"
     CRON_REASON = "reason of a schedule"
+    EVENT_REASON = "reason of an Event"
     ERROR = "error"
     PROBLEM = "problem type"
     EXIT_CODE = "exit code"
     RULE = "rule"
+    AUDIT_RULE = "rule of the audit"
+    CHART = "refusal of the chart"
 
 
 @dataclass(frozen=True, slots=True)
