@@ -44,10 +44,9 @@ class Command:
 
 
 def pages() -> list[Path]:
-    """Return all pages that users or contributors read."""
-    top = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
-    below = (page for folder in ("docs", "examples") for page in (ROOT / folder).rglob("*.md"))
-    return [*(ROOT / name for name in top), *sorted(below)]
+    """Return all pages that users or contributors read; those of a distribution are its README."""
+    top = (page for pattern in ("*.md", "[!.]*/README.md") for page in ROOT.glob(pattern))
+    return sorted({*top, *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")})
 
 
 def blocks_in(page: str, text: str) -> Iterator[CodeBlock]:

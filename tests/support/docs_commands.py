@@ -19,6 +19,7 @@ from asyncjob_operator.cli import main as operator
 from asyncjob_worker.cli import main as worker
 from support.docs_blocks import ROOT
 from support.docs_manifests import RESOURCES, of_values, unknown_path
+from support.docs_other_commands import ON_THE_SYSTEM, OTHERS
 
 PROGRAMS: Mapping[str, click.Command] = {
     "asyncjob": root,
@@ -64,8 +65,11 @@ def simple_commands(command: str) -> Iterator[list[str]]:
     lexer = shlex.shlex(command.replace("\\\n", " "), posix=True, punctuation_chars="|&;()<>")
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
-    skip = False
+    skip = in_list = False
     for token in lexer:
+        if in_list or (token == "(" and words and words[-1].endswith("=")):  # NAME=(…)
+            in_list = token != ")"
+            continue
         if token.startswith("#"):
             break
         if set(token) <= _SEPARATORS:
@@ -100,7 +104,7 @@ def _of_words(words: Sequence[str]) -> Iterator[str]:
         yield from of_click(PROGRAMS[name], name, rest)
     elif name in _OTHERS:
         yield from _OTHERS[name](rest)
-    elif name.startswith("asyncjob"):
+    elif name not in ON_THE_SYSTEM:
         yield f"there is no program {name}"
     for word in rest if name in {"helm", "kubectl", "docker"} else []:
         if word.startswith(_FOLDERS) and not (ROOT / word).exists():
@@ -263,4 +267,5 @@ _OTHERS: Mapping[str, Callable[[Sequence[str]], Iterator[str]]] = {
     "kubectl": _of_kubectl,
     "python": _of_python,
     "python3": _of_python,
+    **OTHERS,
 }

@@ -13,17 +13,21 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
+from unittest.mock import create_autospec
 
 import pytest
 import yaml
 
+import asyncjob
 from support.docs_blocks import ROOT, CodeBlock, all_blocks, blocks_in, commands_of
 from support.docs_commands import complaints as of_command
 from support.docs_manifests import complaints as of_manifest
 from support.docs_manifests import container_commands
 
 OURS = ("asyncjob", "asyncjob_worker", "asyncjob_operator", "asyncjob_gateway", "asyncjob_dev")
-TYPED = re.compile(r"^(?:\$ )?((?:asyncjob(?:-\w+)?|kubectl|make) .+)$", re.MULTILINE)
+TYPED = re.compile(
+    r"^(?:\$ )?((?:asyncjob(?:-\w+)?|kubectl|make|helm|pip|curl|docker) .+)$", re.MULTILINE
+)
 """A command in a block of text, such as the examples of errors."""
 
 USAGE = re.compile(r"\[(OPTIONS|options)\]")
@@ -48,6 +52,15 @@ EXCERPTS: Mapping[str, str] = {
     "docs/explanation/proof.md": "dev/asyncjob_dev/proofs",
 }
 """Pages whose Python is cut out of files of a folder."""
+
+WITH_A_STAND_IN: Mapping[str, str] = {"sdk/README.md": "JobsClient"}
+"""Pages whose Python is run with something in the place of a class that has the same methods."""
+
+WRONG_ON_PURPOSE: Mapping[tuple[str, str], str] = {
+    ("docs/reference/errors/problems.md", """-d '{"jobType": NaN}'"""): "type 'string'",
+    ("docs/reference/errors/problems.md", "curl -X PUT $GATEWAY/api/v1/jobs/report-42"): "no PUT",
+}
+"""Parts of commands that show what is refused, and why it is."""
 
 OTHER_YAML: Mapping[tuple[str, str], str] = {
     ("docs/how-to/build-your-image.md", "securityContext:"): "fields of a container",
@@ -111,7 +124,15 @@ def end(command: str) -> str:
 )
 def test_commands_among_other_text_are_ones_that_our_programs_take(block: CodeBlock) -> None:
     found = [line for line in TYPED.findall(block.text) if not USAGE.search(line)]
-    assert [one for line in found for one in of_command(line)] == []
+    for line in found:
+        wrong = [
+            why
+            for (page, part), why in WRONG_ON_PURPOSE.items()
+            if block.page == page and part in line
+        ]
+        complaints = list(of_command(line))
+        assert len(complaints) == len(wrong), complaints
+        assert [why for why, said in zip(wrong, complaints, strict=True) if why not in said] == []
 
 
 def wrong_yaml(text: str) -> list[str]:
@@ -136,7 +157,10 @@ def test_yaml_fits_the_schema_of_what_it_is_for(block: CodeBlock) -> None:
 def test_every_exception_is_still_needed() -> None:
     there = {(block.page, block.first) for block in all_blocks()}
     assert set(OTHER_YAML) <= there
-    assert set(RUN_BY) | set(NOT_RUN) <= set(python_pages())
+    assert {*RUN_BY, *NOT_RUN, *WITH_A_STAND_IN} <= set(python_pages())
+    texts = [(block.page, block.text) for block in all_blocks()]
+    for page, part in WRONG_ON_PURPOSE:
+        assert any(page == one and part in text for one, text in texts), part
 
 
 def whole_python() -> list[CodeBlock]:
@@ -169,17 +193,25 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("page", python_pages())
-def test_python_is_run_by_a_test_or_its_page_says_why_not(page: str) -> None:
+def test_python_is_run_by_a_test_or_its_page_says_why_not(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if page.startswith("docs/recipes/") or page in NOT_RUN:
         return  # a recipe shows lines of files that run, which a test of its own looks at
     if page in RUN_BY:
         text = (ROOT / RUN_BY[page]).read_text(encoding="utf-8")
         assert page.removeprefix("docs/") in text or page.rpartition("/")[2] in text
         return
+    stand_in = None
+    if page in WITH_A_STAND_IN:
+        name = WITH_A_STAND_IN[page]
+        stand_in = create_autospec(getattr(asyncjob, name))
+        monkeypatch.setattr(asyncjob, name, stand_in)
     names: dict[str, object] = {"__name__": f"page_{abs(hash(page))}"}
     for block in blocks("python"):
         if block.page == page:
             exec(compile(block.text, str(block), "exec"), names)
+    assert stand_in is None or stand_in.called
 
 
 @pytest.mark.parametrize(("page", "folder"), EXCERPTS.items())
@@ -260,6 +292,15 @@ def test_a_block_inside_of_a_list_is_read_as_a_reader_sees_it() -> None:
         ("""kubectl patch aj a -p '{"spec":{"redrives":1}}'""", "there is no spec.redrives"),
         ("helm upgrade a charts/asyncjob --set gateway.ingres=1", "'ingres' was unexpected"),
         ("kubectl apply -f examples/nothing.yaml", "examples/nothing.yaml is not there"),
+        ("jqq . backup.jsonl", "there is no program jqq"),
+        ("pip install 'asyncjob-sdk[kubernets]'", "asyncjob-sdk has no extra kubernets"),
+        ("pip install asyncjob-skd", "nobody knows asyncjob-skd"),
+        ("curl localhost:8080/job", "the gateway has no GET /job"),
+        ("curl 'localhost:8080/api/v1/jobs?typ=a'", "/api/v1/jobs takes no typ"),
+        ("""curl $GATEWAY/jobs -d '{"jobTyp": "a"}'""", "'jobType' is a required property"),
+        ("curl localhost:81/", "nobody knows what answers at localhost:81"),
+        ("docker build --file operator/Dockerfile --build-arg BASIS=a .", "no argument BASIS"),
+        ("kopf run --standalon -m a", "No such option '--standalon'"),
     ],
 )
 def test_a_wrong_command_is_found(command: str, complaint: str | None) -> None:
