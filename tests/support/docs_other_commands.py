@@ -26,8 +26,10 @@ OTHER_HOSTS = {
 ON_THE_SYSTEM = {
     **dict.fromkeys(("for", "done", "true", "export", "source", "sleep", "kill"), "the shell's"),
     **dict.fromkeys(
-        ("awk", "cat", "chmod", "echo", "find", "grep", "gzip", "printf", "rm", "sed", "sh", "sort")
-        + ("sha256sum", "tail", "timeout", "uniq", "wc"),
+        (
+            *("awk", "cat", "chmod", "echo", "find", "grep", "gzip", "printf", "rm", "sed", "sh"),
+            *("sha256sum", "sort", "tail", "timeout", "uniq", "wc"),
+        ),
         "of every Linux; bash has read the line, and what it is part of is run or checked",
     ),
     "celery": "only who comes from it has it; the recipe's page says so",
@@ -85,8 +87,8 @@ def _of_body(operation: Any, body: str) -> Iterator[str]:
         return
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     whole = {**schema, "components": _document()["components"]}
-    for error in jsonschema.Draft202012Validator(whole).iter_errors(found):
-        yield f"{error.json_path}: {error.message}"
+    for wrong in jsonschema.Draft202012Validator(whole).iter_errors(found):
+        yield f"{wrong.json_path}: {wrong.message}"
 
 
 def of_pip(words: Sequence[str]) -> Iterator[str]:

@@ -137,7 +137,7 @@ def test_a_redrive_that_was_dismissed_is_wanted_no_more() -> None:
 
 
 def test_a_run_that_is_seen_finished_has_ended_just_now_and_keeps_that_time() -> None:
-    ended = {"phase": "Succeeded", "completionTime": stamp(-500)}
+    ended: dict[str, Any] = {"phase": "Succeeded", "completionTime": stamp(-500)}
     first = kept(**ended)
     assert first.completed_at == EPOCH
     assert kept(first, seen=60, **ended).completed_at == EPOCH
