@@ -27,6 +27,7 @@ from asyncjob_dev.environment.readiness import (
     await_operator,
     await_worker,
     leader,
+    worker_process,
 )
 from asyncjob_dev.environment.settings import ROOT, EnvironmentPaths, EnvironmentSettings
 from asyncjob_dev.ports import free_ports
@@ -98,7 +99,8 @@ class Environment:
         self._on_step(f"starting operator, gateway and workers ({len(specs)}): {self.settings.app}")
         before = leader(self.api)
         services = started.enter_context(self._pods())
-        services.remove_leftovers()
+        services.end_leftovers(keep={"operator", "gateway", *(spec.name for spec in specs)})
+        registered = {spec.name: worker_process(self.api, spec.name) for spec in specs}
         self.services = [self._launch(services, build(self.settings)) for build in SERVICES]
         pods = started.enter_context(self._pods())
         self.workers = [self._launch(pods, spec) for spec in specs]
@@ -106,7 +108,7 @@ class Environment:
         await_operator(self.api, operator, before)
         await_gateway(self.gateway_url, gateway)
         for worker in self.workers:
-            await_worker(self.api, worker)
+            await_worker(self.api, worker, registered[worker.name])
 
     def _launch(self, pods: DevPods, spec: WorkerSpec) -> DevWorker:
         folder = self.layout.pods / spec.name

@@ -81,10 +81,13 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 READY_WITHIN_SECONDS = 60.0
 
 
-def await_worker(api: Api, worker: DevWorker) -> None:
-    """Wait until this very start of the worker has announced itself."""
+def await_worker(api: Api, worker: DevWorker, before: str = "") -> None:
+    """Wait until this very start of the worker has announced itself.
+
+    `before` is the process that had registered by its name before it was started.
+    """
     wait_until(
-        lambda: _is_registered(api, worker),
+        lambda: _is_registered(api, worker, before),
         worker.name,
         within=READY_WITHIN_SECONDS,
         alive=[worker.process],
@@ -116,10 +119,16 @@ def leader(api: Api) -> str:
     return _holder(_lease(api, OPERATOR_LEASE))
 
 
-def _is_registered(api: Api, worker: DevWorker) -> bool:
+def worker_process(api: Api, name: str) -> str:
+    """Return which process registered last as the worker of this name."""
+    return _holder(_lease(api, WORKER_LEASE_PREFIX + name))
+
+
+def _is_registered(api: Api, worker: DevWorker, before: str) -> bool:
     lease = _lease(api, WORKER_LEASE_PREFIX + worker.name)
     annotations = lease.get("metadata", {}).get("annotations", {})
-    return bool(annotations.get(POD_UID_ANNOTATION) == worker.pod_uid and _holder(lease))
+    is_its_own = annotations.get(POD_UID_ANNOTATION) == worker.pod_uid
+    return bool(is_its_own and _holder(lease) not in {"", before})
 
 
 def _answers(url: str) -> bool:

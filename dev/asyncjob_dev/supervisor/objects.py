@@ -89,6 +89,36 @@ class Container:
         }
 
 
+def read_container(pod: Mapping[str, Any]) -> Container | None:
+    """Return the container of a Pod that runs or has ended; None if nothing is known of it."""
+    [status] = pod.get("status", {}).get("containerStatuses") or [None]
+    if status is None:
+        return None
+    ended = _read_termination(status["state"])
+    running = status["state"].get("running", {}).get("startedAt")
+    if ended is None and running is None:
+        return None
+    return Container(
+        image=status["image"],
+        container_id=status["containerID"],
+        started=ended.started if ended else datetime.fromisoformat(running),
+        restarts=status["restartCount"],
+        ended=ended,
+        before=_read_termination(status["lastState"]),
+    )
+
+
+def _read_termination(state: Mapping[str, Any]) -> ContainerTermination | None:
+    found = state.get("terminated")
+    return found and ContainerTermination(
+        exit_code=found["exitCode"],
+        reason=found["reason"],
+        started=datetime.fromisoformat(found["startedAt"]),
+        finished=datetime.fromisoformat(found["finishedAt"]),
+        container_id=found["containerID"],
+    )
+
+
 def exit_code(returncode: int) -> int:
     """Return 137 for SIGKILL and so on, as a kubelet reports it."""
     return SIGNAL_OFFSET - returncode if returncode < 0 else returncode

@@ -5,8 +5,10 @@ uid in every request of a worker.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+import signal
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Self
@@ -15,6 +17,7 @@ from asyncjob_dev.api import Api, Object, write_kubeconfig
 from asyncjob_dev.errors import ApiError
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.supervisor import objects
+from asyncjob_dev.supervisor.objects import Container
 from asyncjob_dev.supervisor.reporter import PodIdentity, PodStatusReporter, TokenFile
 from asyncjob_dev.supervisor.worker import DevWorker, PodRef, WorkerSpec
 
@@ -36,6 +39,8 @@ class DevPods:
         self._api = api
         self._folder = folder
         self._node = node
+        self._pods = f"/api/v1/namespaces/{namespace}/pods"
+        self._left: list[PodRef] = []
 
     def prepare(
         self, *, service_accounts: Iterable[str] = ("asyncjob-worker",), rbac: Iterable[Path] = ()
@@ -46,25 +51,39 @@ class DevPods:
         for document in [*wanted, *objects.read_manifests(rbac)]:
             objects.apply_manifest(self._api, document, self.namespace)
 
-    def remove_leftovers(self) -> None:
-        """Delete the Pods that a killed supervisor has left; their processes died with it."""
-        pods = f"/api/v1/namespaces/{self.namespace}/pods"
+    def end_leftovers(self, keep: Collection[str]) -> None:
+        """Say of the Pods that a killed supervisor has left that their processes died with it.
+
+        So whoever waits for their leases need not. A part whose name is in `keep` takes its Pod
+        over, as a container that is started again; the others are deleted by `stop`.
+        """
         ours = ",".join(f"{key}={value}" for key, value in objects.MANAGED_BY.items())
-        for left in self._api.get(pods, labelSelector=ours)["items"]:
-            metadata = left["metadata"]
-            PodRef(self._api, f"{pods}/{metadata['name']}", metadata["uid"]).delete(force=True)
+        for left in self._api.get(self._pods, labelSelector=ours)["items"]:
+            name, uid = left["metadata"]["name"], left["metadata"]["uid"]
+            pod = PodRef(self._api, f"{self._pods}/{name}", uid)
+            container = objects.read_container(left)
+            if container is None:
+                pod.delete(force=True)
+                continue
+            if container.ended is None:
+                ended = container.end(-signal.SIGKILL, datetime.now(UTC))
+                status = objects.build_pod_status(ended, restart=_restarts(left))
+                patch = {"metadata": {"uid": uid}, "status": status}
+                self._api.merge(f"{pod.path}/status", patch)
+            if name not in keep:
+                self._left.append(pod)
 
     def start(self, spec: WorkerSpec) -> DevWorker:
         """Create the Pod, put its token and kubeconfig in place, start the process."""
         folder = self._folder / spec.name
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        pod = self._create_pod(spec)
+        pod, before = self._create_pod(spec)
         with ExitStack() as on_failure:
             on_failure.callback(pod.delete, force=True)
             reporter = self._reporter(spec, pod, folder / "token")
             on_failure.callback(reporter.close)
             process = self._process(spec, pod, folder)
-            worker = DevWorker(spec, pod, process, reporter)
+            worker = DevWorker(spec, pod, process, reporter, before)
             on_failure.pop_all()
         self.workers.append(worker)
         return worker
@@ -74,12 +93,14 @@ class DevPods:
         for worker in self.workers:
             worker.terminate()
         with ExitStack() as each:
+            while self._left:
+                each.callback(self._left.pop().delete, force=True)
             while self.workers:
                 each.callback(self.workers.pop().stop)
 
-    def _create_pod(self, spec: WorkerSpec) -> PodRef:
-        pods = f"/api/v1/namespaces/{self.namespace}/pods"
-        path = f"{pods}/{spec.name}"
+    def _create_pod(self, spec: WorkerSpec) -> tuple[PodRef, Container | None]:
+        """Return a new Pod, or one that was left behind with its container, which has ended."""
+        path = f"{self._pods}/{spec.name}"
         wanted = objects.build_pod(
             spec.name,
             account=spec.service_account,
@@ -88,18 +109,17 @@ class DevPods:
             restart=spec.restart,
         )
         try:
-            made = self._api.create(pods, wanted)
+            made = self._api.create(self._pods, wanted)
         except ApiError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
-            made = self._replace(pods, path, wanted)
-        return PodRef(self._api, path, made["metadata"]["uid"])
-
-    def _replace(self, pods: str, path: str, wanted: Object) -> Object:
-        # A killed supervisor leaves Pods behind; their processes died with it.
-        old = self._api.get(path)
-        PodRef(self._api, path, old["metadata"]["uid"]).delete(force=True)
-        return self._api.create(pods, wanted)
+            old = self._api.get(path)
+            before = objects.read_container(old)
+            if before and before.ended and _restarts(old) and spec.restart:
+                return PodRef(self._api, path, old["metadata"]["uid"]), before
+            PodRef(self._api, path, old["metadata"]["uid"]).delete(force=True)
+            made = self._api.create(self._pods, wanted)
+        return PodRef(self._api, path, made["metadata"]["uid"]), None
 
     def _reporter(self, spec: WorkerSpec, pod: PodRef, token: Path) -> PodStatusReporter:
         who = PodIdentity(self.namespace, spec.service_account, spec.name, pod.uid)
@@ -130,6 +150,10 @@ class DevPods:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _restarts(pod: Object) -> bool:
+    return bool(pod["spec"]["restartPolicy"] == "Always")
 
 
 def worker_environment(

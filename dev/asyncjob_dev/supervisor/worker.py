@@ -67,10 +67,18 @@ class PodRef:
 
 
 class DevWorker:
-    """A worker process with a Pod of its own; made by `DevPods.start`."""
+    """A worker process with a Pod of its own; made by `DevPods.start`.
+
+    `before` is what ran in the Pod earlier.
+    """
 
     def __init__(
-        self, spec: WorkerSpec, pod: PodRef, process: ManagedProcess, reporter: PodStatusReporter
+        self,
+        spec: WorkerSpec,
+        pod: PodRef,
+        process: ManagedProcess,
+        reporter: PodStatusReporter,
+        before: Container | None = None,
     ) -> None:
         self.spec = spec
         self.process = process
@@ -83,7 +91,12 @@ class DevWorker:
         self._restarting = threading.Event()
         self._spawning = threading.Lock()
         process.spawn()
-        self._container = Container(IMAGE, self._container_id(0), datetime.now(UTC))
+        now = datetime.now(UTC)
+        if before:
+            self._container = before.restart(self._container_id(before.restarts + 1), now)
+        else:
+            self._container = Container(IMAGE, self._container_id(0), now)
+        self._restarts_before = self._container.restarts
         reporter.report(self._container)
         self._runner = threading.Thread(target=self._run, name=f"run {spec.name}", daemon=True)
         self._runner.start()
@@ -100,8 +113,8 @@ class DevWorker:
 
     @property
     def restarts(self) -> int:
-        """How often the process was started again."""
-        return self._container.restarts
+        """How often the process was started again by this object."""
+        return self._container.restarts - self._restarts_before
 
     def pod(self) -> Object:
         """Return the Pod as the API server has it; `ApiError` 404 once it is deleted."""

@@ -215,3 +215,30 @@ def test_workers_stop_while_the_api_server_is_down(tmp_path: Path) -> None:
         plane.kill_apiserver()
         pods.stop()
         assert not worker.process.running
+
+
+def test_pods_of_a_killed_supervisor_are_said_to_have_ended_and_taken_over_or_deleted(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
+    space = f"left-{tmp_path.name[-8:].lower().replace('_', '-')}"
+    killed = DevPods(plane.api, tmp_path / "pods", namespace=space)
+    killed.prepare()
+    spec = WorkerSpec(name="w", argv=FOREVER, restart=True)
+    old, gone = killed.start(spec), killed.start(WorkerSpec(name="gone", argv=FOREVER))
+    for worker in (old, gone):
+        worker.wait_published()
+        worker._reporter.close()  # a killed supervisor says no more
+        worker.terminate()
+    with DevPods(plane.api, tmp_path / "pods", namespace=space) as pods:
+        pods.end_leftovers(keep={"w"})
+        for worker in (old, gone):
+            (left,) = worker.pod()["status"]["containerStatuses"]
+            assert left["state"]["terminated"]["exitCode"] == 137
+        new = pods.start(spec)
+        assert new.pod_uid == old.pod_uid
+        status = container(new)
+        assert (status["restartCount"], status["ready"], new.restarts) == (1, True, 0)
+        assert status["lastState"]["terminated"]["exitCode"] == 137
+    for worker in (new, gone):
+        with pytest.raises(ApiError, match="404"):
+            worker.pod()

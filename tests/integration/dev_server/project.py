@@ -16,6 +16,7 @@ from support.signals import as_in_a_terminal
 
 HANDLERS = """
 import asyncio
+from pathlib import Path
 
 from asyncjob import JobContext, WorkerApp
 
@@ -28,15 +29,14 @@ async def greet(job: JobContext, payload: dict[str, str]) -> str:
     return f"Hello {payload['name']}"
 
 
-@app.handler("count", timeout=60)
-async def count(job: JobContext, payload: dict[str, float]) -> list[int]:
-    done = job.last_checkpoint or 0
-    first = done
-    while done < payload["to"]:
-        done += 1
-        await job.checkpoint(done)
-        await asyncio.sleep(payload["pause"])
-    return [first, done, job.attempt]
+@app.handler("hold", timeout=3600)
+async def hold(job: JobContext, payload: dict[str, str]) -> list[object]:
+    kept = job.last_checkpoint
+    if kept is None:
+        await job.checkpoint("kept")
+    while not Path(payload["until"]).exists():
+        await asyncio.sleep(0.1)
+    return [kept, job.attempt]
 """
 
 WITHIN = 120.0
