@@ -85,9 +85,16 @@ def test_what_has_a_word_for_it_says_the_word() -> None:
         explain_wait(job(), queue("", maxConcurrency=1)),
         explain_wait(job(), queue(rateLimit={"count": 1})),
         explain_wait(job()),
+        explain_wait(job(), queue("a", maxConcurrency=2)),
+        explain_wait(job(spec={"cancel": True})),
+        explain_wait(job("Pending", reason="Suspended")),
+        explain_wait(job("Retrying", reason="HandlerFailed")),
     ]
     words = [why.reason for why in reasons if why]
-    assert words == ["QueuePaused", "ConcurrencyLimit", "RateLimit", ""]
+    assert words == [
+        *("QueuePaused", "ConcurrencyLimit", "RateLimit", "", ""),
+        *("CancelRequested", "Suspended", "HandlerFailed"),
+    ]
 
 
 def test_a_phase_of_another_version_is_an_error() -> None:

@@ -175,5 +175,5 @@ def test_runs_that_can_no_longer_be_in_time_are_struck_off_and_the_others_stay_r
         "message": "too late",
     }
     assert write.event == EventToRecord(CronReason.SKIPPED, "too late")
-    assert not write.reserves
+    assert (write.policy, write.reserves) == ("drop", False)
     assert drop_runs(cron, cron.runs, CronReason.SKIPPED, "").fields["reserved"] is None

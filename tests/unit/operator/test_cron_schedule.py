@@ -1,5 +1,6 @@
 """When schedules are due: fields, H, zones, clock changes and leap years."""
 
+from datetime import UTC
 from itertools import islice
 
 import pytest
@@ -11,6 +12,7 @@ from asyncjob_operator.core.schedules.calendar import (
     NeverFiresError,
     Schedule,
     expand_h,
+    load_zone,
     parse_schedule,
     stable_hash,
     zone_names,
@@ -108,6 +110,10 @@ def test_what_cannot_be_read_is_refused_by_field(text: str, field: str) -> None:
 def test_an_unknown_zone_is_refused_by_name(zone: str) -> None:
     with pytest.raises(BadTimeZoneError, match=r"spec\.timeZone"):
         schedule("0 0 * * *", zone)
+
+
+def test_utc_is_utc_whatever_zone_the_machine_is_in() -> None:
+    assert load_zone("UTC") is UTC
 
 
 def test_every_zone_of_the_pinned_database_can_be_used() -> None:

@@ -134,12 +134,40 @@ def test_an_ending_with_code_0_is_a_release() -> None:
     assert moved(snapshot, at(11)) == ("Queued", "WorkerGone")
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"), [("OOMKilled", "exit code 137, OOMKilled"), ("", "exit code 137")]
+)
+def test_a_crash_says_how_the_container_ended(reason: str, words: str) -> None:
+    ending = replace(ended(10), reason=reason)
+    effect = judged(seen(job(Phase.RUNNING), holder=holder_of(ending)), at(20)).effect
+    assert isinstance(effect, ChangePhase)
+    message = str(effect.change.fields["message"])
+    assert message == f"crash 1 of 3 allowed: the container of pod {POD} ended: {words}"
+
+
+def test_a_lost_lease_says_of_whom_nothing_was_heard_or_what_became_of_the_pod() -> None:
+    said = {
+        HolderStatus(): f"no heartbeat of {WORKER} for 60 s",
+        ALIVE: f"no heartbeat of {WORKER} for 60 s",
+        HolderStatus(pods_known=True): f"pod {POD} is gone and its lease has ended",
+        replace(ALIVE, pod=pod(deleting=True)): (
+            f"pod {POD} was deleted or disrupted and its lease has ended"
+        ),
+    }
+    for holder, words in said.items():
+        effect = judged(seen(job(Phase.RUNNING), holder=holder), at(62)).effect
+        assert isinstance(effect, ChangePhase)
+        assert str(effect.change.fields["message"]).endswith(words)
+
+
 def test_a_newer_process_is_proof_once_confirmed() -> None:
     holder = replace(ALIVE, newest_worker="worker-0/b")
     effect = judged(seen(job(Phase.RUNNING), holder=holder), at(1)).effect
     assert isinstance(effect, ChangePhase)
     assert effect.precondition == WorkerReplaced("ns", POD, WORKER)
     assert effect.change.reason == "WorkerCrashed"
+    message = str(effect.change.fields["message"])
+    assert message.endswith(f"{WORKER} was replaced by a newer process of its pod")
 
 
 def test_a_withdrawn_announcement_proves_nothing() -> None:

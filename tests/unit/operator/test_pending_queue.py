@@ -85,3 +85,27 @@ def test_who_left_the_line_or_changed_in_it_is_taken_as_it_is_now() -> None:
     assert line.add(waiting("c", priority=1, since=3))
     assert not line.add(waiting("c", priority=1, since=3))
     assert order(line) == ["c", "b"]
+
+
+def test_a_job_that_gets_another_key_leaves_the_turns_of_its_first() -> None:
+    line = line_of(waiting("a", "a", since=1), waiting("b", "b", since=2))
+    line.add(waiting("a", "b", since=1))
+    assert line.pop(1, lambda key: key == "a") == []
+    assert order(line) == ["a", "b"]
+    assert len(line) == 0
+
+
+def test_a_key_without_jobs_keeps_its_last_turn_until_a_thousand_others_have_had_theirs() -> None:
+    def second_turn(others: int) -> list[str]:
+        line = line_of(waiting("first", "key"))
+        order(line)
+        for number in range(others):
+            line.add(waiting(f"o{number}", f"k{number}"))
+            order(line)
+        line.add(waiting("again", "key", since=1))
+        line.add(waiting("last", f"k{others - 1}", since=0))
+        line.add(waiting("new", "new", since=2))
+        return order(line)
+
+    assert second_turn(others=999) == ["new", "again", "last"]
+    assert second_turn(others=1000) == ["again", "new", "last"]

@@ -14,6 +14,9 @@ from asyncjob_operator.core.decision import ChangePhase, TypeUnserved
 from asyncjob_operator.core.options import DecisionOptions, QueueView, read_queue
 from asyncjob_operator.core.snapshot import Snapshot
 from asyncjob_operator.core.workers import (
+    ALL_TYPES,
+    MAX_REMEMBERED,
+    NO_TYPES,
     AffectedTypes,
     QueueWorkers,
     UnservedType,
@@ -220,3 +223,36 @@ def test_who_is_asked_in_vain_is_counted_and_named_by_what_they_list() -> None:
     roll.take(20, "silent", types=["d"])
     missing = roll.call.unserved_type("x", 31)
     assert missing == UnservedType(since=15, live_workers=2, listed_types=("a", "b", "c"))
+
+
+def test_a_renewal_concerns_no_type_and_what_nobody_lists_is_not_remembered() -> None:
+    roll = Roll()
+    assert roll.take(0, types=["a", "b"]) == ALL_TYPES
+    assert roll.take(15, types=["a", "b"]) == ALL_TYPES, "it is live from now on"
+    assert roll.take(30, types=["a", "b"]) == NO_TYPES
+    assert roll.take(45, types=["b", "c"]) == AffectedTypes(frozenset("ac"))
+    assert set(roll.call._type_counts) == {"b", "c"}
+    assert roll.call.remove("w", 60) == ALL_TYPES
+    assert not roll.call._type_counts
+
+
+def test_a_worker_whose_lease_is_gone_is_nobody_to_ask() -> None:
+    roll = Roll()
+    roll.attend("one", 0, 30)
+    roll.attend("two", 0, 30)
+    roll.call.remove("one", 31)
+    missing = roll.call.unserved_type("x", 32)
+    assert missing
+    assert missing.live_workers == 1
+    roll.call.remove("two", 33)
+    assert roll.call.unserved_type("x", 34) is None
+
+
+def test_of_very_many_types_that_nobody_lists_any_more_all_count_as_lost_when_too_many_are() -> None:
+    roll, many = Roll(), [f"t{number}" for number in range(MAX_REMEMBERED)]
+    roll.attend("w", 0, 30)
+    roll.take(40, "other", types=[*many, "x"])
+    roll.take(50, "other", types=["x"])
+    assert [roll.since(name, 60) for name in ("t0", "never")] == [50, 15]
+    roll.take(60, "other", types=[])
+    assert [roll.since(name, 70) for name in ("t0", "never", "x")] == [60, 60, 60]

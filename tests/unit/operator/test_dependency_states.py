@@ -1,0 +1,100 @@
+"""What is known of the jobs that a job depends on, as one value."""
+
+from dataclasses import replace
+
+import pytest
+
+from asyncjob.lifecycle.job_view import DependencyView
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob_operator.core.dependencies import (
+    Dependencies,
+    DependencyState,
+    RelatedJob,
+    find_cycle,
+    related_job,
+)
+from support.snapshots import job
+
+
+def related(name: str, phase: Phase = Phase.SUCCEEDED, reason: str = "") -> RelatedJob:
+    return RelatedJob("ns", name, f"uid-{name}", phase, reason)
+
+
+def on(
+    name: str,
+    other: RelatedJob | None = None,
+    *,
+    any_outcome: bool = False,
+    children: bool = False,
+    open_children: bool = False,
+    failed_child: RelatedJob | None = None,
+) -> DependencyState:
+    entry = DependencyView(name, any_outcome=any_outcome, children=children)
+    return DependencyState(entry, other, open_children, failed_child)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_dependency_is_met_by_success_or_by_any_end_where_that_is_enough(phase: Phase) -> None:
+    ended = phase in FINISHED_PHASES
+    assert on("a", related("a", phase)).met is (phase is Phase.SUCCEEDED)
+    assert on("a", related("a", phase), any_outcome=True).met is ended
+    assert related("a", phase).finished is ended
+    assert related("a", phase).failed is (ended and phase is not Phase.SUCCEEDED)
+
+
+def test_nothing_is_met_by_a_job_that_does_not_exist_or_has_open_children() -> None:
+    assert not on("a").met
+    assert not on("a", any_outcome=True).met
+    assert not on("a", related("a"), children=True, open_children=True).met
+
+
+def test_a_failed_job_or_child_makes_a_dependency_impossible_unless_any_outcome_will_do() -> None:
+    dead, child = related("a", Phase.DEAD_LETTER), related("c", Phase.CANCELLED)
+    assert on("a", dead, failed_child=child).failed_job == dead
+    assert on("a", related("a"), failed_child=child).failed_job == child
+    assert on("a", related("a", Phase.RUNNING)).failed_job is None
+    assert on("a", failed_child=child).failed_job is None
+    assert on("a", dead, any_outcome=True, failed_child=child).failed_job is None
+
+
+def test_the_cancel_of_a_job_or_child_cascades_unless_any_outcome_will_do() -> None:
+    job_ = replace(related("a", Phase.CANCELLED), cascades_cancel=True)
+    child = replace(related("c", Phase.CANCELLED), cascades_cancel=True)
+    assert on("a", job_, failed_child=child).cascading_job == job_
+    assert on("a", related("a"), failed_child=child).cascading_job == child
+    assert on("a", related("a"), failed_child=related("c")).cascading_job is None
+    assert on("a", job_, any_outcome=True).cascading_job is None
+
+
+def test_what_is_missing_and_unmet_is_told_with_the_missing_first() -> None:
+    waits, done = on("a", related("a", Phase.RUNNING)), on("b", related("b"))
+    missing, with_children = on("c"), on("d", related("d"), children=True)
+    known = Dependencies((waits, done, missing, with_children))
+    assert known.missing == ("c",)
+    assert known.unmet == (missing, waits)
+    assert known.with_children == (with_children,)
+    assert known.failed_job is None
+    dead = related("e", Phase.DEAD_LETTER)
+    assert Dependencies((waits, on("e", dead))).failed_job == dead
+
+
+def test_it_is_told_how_a_job_has_failed_and_why_if_that_is_known() -> None:
+    assert related("a", Phase.DEAD_LETTER).outcome == "a is a dead letter"
+    assert related("a", Phase.CANCELLED, "Duplicate").outcome == "a was cancelled (Duplicate)"
+
+
+def test_what_matters_of_a_job_is_who_it_is_and_how_it_is() -> None:
+    view = job(Phase.CANCELLED, "a", reason="CancelRequested", spec={"cancel": True})
+    assert related_job(view) == related("a", Phase.CANCELLED, "CancelRequested")
+    both = {"cancel": True, "cancelCascade": True}
+    assert related_job(job(Phase.CANCELLED, "a", spec=both)).cascades_cancel
+
+
+RING = {"a": "b", "b": "c", "c": "a", "d": "a"}
+
+
+def test_a_search_for_a_cycle_follows_so_many_dependencies_and_no_more() -> None:
+    assert find_cycle("a", lambda name: RING[name], limit=3) == ("a", "b", "c")
+    assert find_cycle("a", lambda name: RING[name], limit=2) == ()
+    assert find_cycle("d", lambda name: RING[name]) == ()
+    assert find_cycle("a", lambda name: "a") == ("a",)
