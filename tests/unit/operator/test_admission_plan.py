@@ -159,6 +159,17 @@ def test_a_start_ages_from_when_its_job_is_seen_admitted() -> None:
     assert next_at(9.0, ReservationState.RECLAIMABLE) == 17.0
 
 
+def test_a_rate_bounds_what_a_round_takes_and_says_when_there_is_more() -> None:
+    window = RateWindow()
+    limits = QueueLimits(rate_limit=StartRateLimit(3, 10))
+    window.observe_starts([StartRecord(stamp(0), 1)], at(0.0), just_changed=True)
+    jobs = [waiting(f"j{number}") for number in range(5)]
+    made = plan(*jobs, limits=limits, rate_window=window, now=at(4.0))
+    assert [job.name for job in made.admitted] == ["j0", "j1"]
+    assert made.recent_starts == (StartRecord(stamp(0), 1), StartRecord(stamp(4), 2))
+    assert made.next_at == 10.0
+
+
 def test_without_a_job_that_waits_nobody_looks_again_at_the_rate() -> None:
     window = RateWindow()
     window.observe_starts([StartRecord(stamp(0), 1)], at(0.0), just_changed=True)

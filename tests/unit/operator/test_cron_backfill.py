@@ -129,3 +129,17 @@ def test_no_time_before_1970_is_looked_for() -> None:
     control = {"from": "1000-01-01T00:00:00Z", "to": "1980-01-01T00:00:00Z", "limit": 1000}
     fields = written(raw_cron(schedule="0 0 29 2 *", backfill=control), "2026-11-20T02:30:00")
     assert fields["backfill"]["total"] == 2
+
+
+def test_a_backfill_with_as_many_runs_under_way_as_it_may_have_waits_in_silence() -> None:
+    begun = {**RANGE, "total": 4, "created": 1, "through": RANGE["from"], "completed": False}
+    run = child("nightly-20261110t0000z", backfill=True)
+    active = {"active": [{"name": run.name, "uid": run.uid}], "activeCount": 1}
+    following = shown("2026-11-20T04:00")
+    status = settled("2026-11-20T03:00", backfill=begun, **{**following, **active})
+    cron = raw_cron(status=status, backfill=RANGE)
+    assert decided(cron, "2026-11-20T03:10:00", run).effect is None
+    cron["spec"]["backfill"] = {**RANGE, "maxActive": 2}
+    assert reserved_names(written(cron, "2026-11-20T03:10:00", run)) == [
+        name_at("2026-11-10T01:00")
+    ]

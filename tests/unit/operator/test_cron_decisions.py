@@ -279,3 +279,14 @@ def test_a_reason_that_no_longer_holds_goes_and_what_happened_last_stays(
     status = settled("2026-11-20T03:00", **shown("2026-11-20T04:00"))
     effect = decided(raw_cron(status=status | {"reason": reason}), HOURLY).effect
     assert (effect and effect.fields.get("reason")) == now  # type: ignore[union-attr]  # a write
+
+
+def test_a_change_from_one_bad_schedule_to_another_is_no_news_and_to_another_problem_is() -> None:
+    cron = raw_cron(status={}, schedule="5-1 * * * *")
+    cron["status"] = {name: value for name, value in written(cron, HOURLY).items() if value}
+    for schedule, told in (("6-1 * * * *", None), ("0 0 30 2 *", "NeverFires")):
+        cron["spec"]["schedule"] = schedule
+        effect = decided(cron, HOURLY).effect
+        assert isinstance(effect, WriteStatus)
+        assert effect.policy == "baseline"
+        assert (effect.event and effect.event.reason) == told

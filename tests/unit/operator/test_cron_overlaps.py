@@ -16,11 +16,12 @@ from asyncjob_operator.core.schedules.reservation import (
 from asyncjob_operator.core.schedules.snapshot import (
     CancelJobs,
     CreateRuns,
+    DropRuns,
     EventToRecord,
     VerifyUnfinished,
     WriteStatus,
 )
-from asyncjob_operator.core.schedules.view import read_cron_job, runs_to_json
+from asyncjob_operator.core.schedules.view import Run, read_cron_job, runs_to_json
 from support.schedules import (
     ME,
     OTHER,
@@ -31,6 +32,7 @@ from support.schedules import (
     raw_cron,
     reservation,
     reserved_names,
+    seconds,
     settled,
     snapshot,
     written,
@@ -70,6 +72,10 @@ def test_forbid_makes_up_for_missed_runs_one_after_another() -> None:
     assert decided(waiting, now, child(first)).effect == VerifyUnfinished("create"), (
         "it may be long over"
     )
+    half_verified = decided(
+        waiting, now, child(first), child("other"), verified_unfinished=frozenset({"uid-other"})
+    )
+    assert half_verified.effect == VerifyUnfinished("create")
     shown = written(waiting, now, child(first), verified_unfinished=frozenset({child(first).uid}))
     assert "reserved" not in shown
     effect = decided(waiting, now, child(first, Phase.SUCCEEDED)).effect
@@ -151,7 +157,10 @@ def test_a_reservation_is_taken_over_when_its_holder_cannot_be_acting_on_it_any_
 def test_what_is_known_to_be_made_is_taken_off_the_list() -> None:
     cron = raw_cron(status=settled("2026-11-20T03:00", **reservation("a", "b")))
     now = "2026-11-20T03:00:02"
-    assert reserved_names(written(cron, now, created=frozenset({"a"}))) == ["b"]
+    effect = decided(cron, now, created=frozenset({"a"})).effect
+    assert isinstance(effect, WriteStatus)
+    assert (effect.policy, effect.reserves) == ("created", True)
+    assert reserved_names(effect.fields) == ["b"]
     assert written(cron, now, created=frozenset({"a", "b"}))["reserved"] is None
 
 
@@ -177,3 +186,34 @@ def test_runs_that_can_no_longer_be_in_time_are_struck_off_and_the_others_stay_r
     assert write.event == EventToRecord(CronReason.SKIPPED, "too late")
     assert (write.policy, write.reserves) == ("drop", False)
     assert drop_runs(cron, cron.runs, CronReason.SKIPPED, "").fields["reserved"] is None
+
+
+@pytest.mark.parametrize("policy", ["Allow", "Forbid"])
+def test_of_runs_that_could_not_be_created_in_time_only_those_of_now_are_left(policy: str) -> None:
+    status = settled("2026-11-20T03:00")
+    runs = [
+        Run(name_at(time), int(seconds(time))) for time in ("2026-11-20T02:00", "2026-11-20T03:00")
+    ]
+    status |= {"claims": 1, "reserved": {"by": ME, "runs": runs_to_json(runs)}}
+    cron = raw_cron(status=status, concurrencyPolicy=policy)
+    now = "2026-11-20T03:30:00"
+    assert decided(cron, now).effect == DropRuns("late", (runs[0],))
+    cron["spec"]["misfirePolicy"] = "Skip"
+    assert decided(cron, now).effect == DropRuns("late", tuple(runs))
+    cron["spec"]["concurrencyPolicy"] = "Replace"
+    effect = decided(cron, now).effect
+    assert isinstance(effect, CreateRuns), "it waits for as long as the earlier run takes to end"
+    requested = [Run("nightly-t1", runs[0].time, trigger=1), Run("b", runs[0].time, backfill=True)]
+    status["reserved"] = {"by": ME, "runs": runs_to_json(requested)}
+    effect = decided(raw_cron(status=status, misfirePolicy="Skip"), now).effect
+    assert isinstance(effect, CreateRuns)
+    assert effect.runs == tuple(requested)
+
+
+def test_who_is_known_by_a_name_longer_than_a_status_takes_knows_its_own_reservation() -> None:
+    me = "operator-" + "x" * 300
+    status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY), by=me[:256]))
+    effect = decided(raw_cron(status=status), "2026-11-20T03:00:02", identity=me).effect
+    assert isinstance(effect, WriteStatus)
+    fields: Any = effect.fields
+    assert (effect.policy, fields["reserved"]["by"]) == ("renew", me[:256])

@@ -131,6 +131,13 @@ def test_of_a_run_is_kept_what_somebody_wants_of_it(
     assert getattr(kept(phase=phase), field) is False
 
 
+def test_a_run_of_a_backfill_and_one_that_is_being_deleted_are_known_as_such() -> None:
+    obj: Any = raw("nightly-t4")
+    obj["metadata"] |= {"labels": {"asyncjob.dev/backfill": "true"}, "deletionTimestamp": "now"}
+    seen = scheduled_job(read_job(obj), obj)
+    assert (seen.backfill, seen.deleting) == (True, True)
+
+
 def test_a_redrive_that_was_dismissed_is_wanted_no_more() -> None:
     assert not kept(spec={"redrive": 1}, phase="Cancelled").has_open_request
     assert not kept(spec={"rerun": 1}, phase="Succeeded", reruns=1).has_open_request

@@ -13,6 +13,7 @@ from asyncjob_operator.core.decision import (
     DuplicateStillLive,
     RefuseRedrive,
 )
+from asyncjob_operator.core.policies.deduplication import takes_precedence
 from support.snapshots import at, job, judged, moved, seen, stamp
 
 DEDUP = {"deduplicationId": "one"}
@@ -109,3 +110,7 @@ def test_a_redrive_refused_and_said_so_holds_no_rerun_up() -> None:
     assert isinstance(judged(replace(dead, refused_redrive=1), at(0)).effect, CreateRerun)
     free = replace(dead, refused_redrive=1, live_duplicate=None)
     assert moved(free, at(0)) == ("Queued", "Redriven")
+
+
+def test_no_job_takes_precedence_over_itself() -> None:
+    assert not takes_precedence(job(), job())

@@ -120,3 +120,13 @@ def test_a_place_of_which_no_start_is_known_counts_nothing() -> None:
     pace.observe_reservations([(place("a", 0), True)], at(0.0))
     room = pace.allowance(TEN, at(0.0))
     assert (room.count, room.next_at) == (10, None)
+
+
+def test_starts_within_a_fiftieth_of_the_period_are_one_with_the_time_of_the_last() -> None:
+    for second, written in ((0.9, [(0.9, 3)]), (1.0, [(0.0, 2), (1.0, 1)])):
+        clerk = Clerk(StartRateLimit(10, 50))
+        clerk.take(0.0, 2)
+        clerk.take(second, 1)
+        assert [(start.time, start.count) for start in clerk.starts] == [
+            (stamp(at_), count) for at_, count in written
+        ]

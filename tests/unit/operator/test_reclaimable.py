@@ -3,7 +3,7 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.admission.reservations import Reservation, is_reclaimable
+from asyncjob_operator.core.admission.reservations import Reservation, is_active, is_reclaimable
 from support.snapshots import job, stamp
 
 STAY = stamp(0)
@@ -32,3 +32,10 @@ def test_a_job_that_is_queued_anew_has_left_the_stay_that_was_reserved() -> None
     view = job(admitted=True, lastTransitionTime=stamp(60))
     earlier = Reservation(view.uid, view.name, STAY, "", STAY)
     assert is_reclaimable(earlier, view, counts_running=True)
+
+
+@pytest.mark.parametrize("admitted", [True, False])
+@pytest.mark.parametrize("phase", Phase)
+def test_a_job_is_active_while_it_runs_or_may_be_claimed(phase: Phase, admitted: bool) -> None:
+    may_be_claimed = phase is Phase.QUEUED and admitted
+    assert is_active(job(phase, admitted=admitted)) is (phase is Phase.RUNNING or may_be_claimed)

@@ -8,8 +8,14 @@ import pytest
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT
+from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
-from asyncjob_operator.core.workers import WorkerLeaseVersion, stale_leases, track_unchanged
+from asyncjob_operator.core.workers import (
+    WorkerLeaseVersion,
+    lease_version,
+    stale_leases,
+    track_unchanged,
+)
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.fake_session import FakeSession
@@ -177,3 +183,8 @@ async def test_a_refusal_stops_nobody_elses_farewell() -> None:
     await scene.later(0)
     assert await scene.later(TIMEOUT) == 1
     assert scene.pods == ["a"]
+
+
+def test_a_lease_that_does_not_say_how_long_it_lasts_asks_for_no_time_of_its_own() -> None:
+    seen = lease_version(read_worker_lease({"metadata": {"name": "asyncjob-worker-a"}}))
+    assert (seen.pod, seen.duration) == (("", "a"), 0)
