@@ -56,7 +56,7 @@ def check(history: Path) -> Cost:
     assert (report["jobs"], report["violations"], report["complete"]) == (JOBS, {}, True)
     mib, seconds, cpu_seconds = done.stderr.splitlines()[-1].split()
     cost = Cost(int(mib), float(seconds), float(cpu_seconds))
-    sys.stdout.write(f"{report['versions']} versions of {JOBS} jobs: {cost}\n")
+    print(f"{report['versions']} versions of {JOBS} jobs: {cost}")  # noqa: T201 - with `pytest -s`
     return cost
 
 

@@ -143,6 +143,14 @@ def test_a_redrive_that_was_dismissed_is_wanted_no_more() -> None:
     assert not kept(spec={"rerun": 1}, phase="Succeeded", reruns=1).has_open_request
 
 
+def test_a_run_has_ended_when_it_says_so_within_the_second_of_the_write() -> None:
+    for reported, ended in ((-49.5, -49.5), (-500, -50), (-10, -49)):
+        obj: Any = raw("nightly-t4", phase="Succeeded", completionTime=stamp(reported))
+        owned = {"fieldsV1": {"f:status": {}}, "subresource": "status", "time": stamp(-50)}
+        obj["metadata"] |= {"managedFields": [owned]}
+        assert scheduled_job(read_job(obj), obj, EPOCH).completed_at == EPOCH + ended
+
+
 def test_a_run_that_is_seen_finished_has_ended_just_now_and_keeps_that_time() -> None:
     ended: dict[str, Any] = {"phase": "Succeeded", "completionTime": stamp(-500)}
     first = kept(**ended)

@@ -248,7 +248,7 @@ def test_a_worker_whose_lease_is_gone_is_nobody_to_ask() -> None:
     assert roll.call.unserved_type("x", 34) is None
 
 
-def test_of_very_many_types_that_nobody_lists_any_more_all_count_as_lost_when_too_many_are() -> None:
+def test_where_too_many_types_are_no_longer_listed_all_count_as_lost() -> None:
     roll, many = Roll(), [f"t{number}" for number in range(MAX_REMEMBERED)]
     roll.attend("w", 0, 30)
     roll.take(40, "other", types=[*many, "x"])

@@ -62,11 +62,6 @@ class PodView:
     termination: ContainerTermination | None
     """How the worker's container last ended, None if it never has."""
 
-    @property
-    def key(self) -> str:
-        """Return `namespace/name`."""
-        return f"{self.namespace}/{self.name}"
-
 
 def is_same_termination(one: ContainerTermination, other: ContainerTermination) -> bool:
     """Return whether both are the same end, even if the container was restarted since."""

@@ -108,9 +108,9 @@ def drop_runs(
     """Return the write that removes reserved runs without creating them, with the reason."""
     names = {run.name for run in runs}
     kept = [run for run in cron.runs if run.name not in names]
-    by = cron.reserved.by if cron.reserved else ""
+    held = cron.reserved
     fields = {
-        "reserved": {"by": by, "runs": runs_to_json(kept)} if kept else None,
+        "reserved": {"by": held.by, "runs": runs_to_json(kept)} if held and kept else None,
         "missed": missed_total(cron, count_scheduled(runs)),
         **status_reason(reason, message),
     }

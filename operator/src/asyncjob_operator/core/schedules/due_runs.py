@@ -56,11 +56,6 @@ class DueTimes:
     late: int
     """How many of the times were missed."""
 
-    @property
-    def left_out(self) -> int:
-        """Return how many times get no run."""
-        return len(self.times) - len(self.to_run)
-
 
 def fires_at(cron: CronJobView, time: int) -> int:
     """Return when the run of a scheduled time is to be created, jitter included."""

@@ -7,7 +7,7 @@ or a deduplication id stays as long as any other such job.
 
 from typing import Final
 
-from asyncjob.json_types import Json
+from asyncjob.json_types import Json, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.schedules import PERSISTENT_REASONS, CronReason
 from asyncjob_operator.core.now import Now, to_epoch
@@ -115,8 +115,7 @@ def _next_schedule_time(snapshot: CronJobSnapshot, settled: float) -> str | None
 
 def _last_successful_time(snapshot: CronJobSnapshot) -> CronStatusFields:
     completed = [job.completed_at for job in snapshot.jobs if job.phase is Phase.SUCCEEDED]
-    stored = snapshot.cron.status.get("lastSuccessfulTime")
-    known = to_epoch(stored, default=0.0) if isinstance(stored, str) else 0.0
+    known = to_epoch(text(snapshot.cron.status, "lastSuccessfulTime"), default=0.0)
     newest = max(completed, default=0.0)
     return {"lastSuccessfulTime": format_epoch(newest)} if newest > known + _MILLISECOND else {}
 

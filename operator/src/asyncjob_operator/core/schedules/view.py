@@ -169,7 +169,7 @@ def read_cron_job(obj: JsonObject) -> CronJobView:
 
 
 def _settled_time(status: JsonObject, created: float) -> float:
-    """Return the time up to which all times are settled, at least that of the creation."""
+    """Return the time up to which all times are settled, by default that of the creation."""
     stored = [text(status, name) for name in ("settledTime", "lastScheduleTime")]
     return max([to_epoch(time, default=created) for time in stored if time], default=created)
 
