@@ -143,3 +143,12 @@ def test_a_backfill_with_as_many_runs_under_way_as_it_may_have_waits_in_silence(
     assert reserved_names(written(cron, "2026-11-20T03:10:00", run)) == [
         name_at("2026-11-10T01:00")
     ]
+
+
+def test_a_backfill_creates_no_more_runs_than_it_has_counted() -> None:
+    begun = {**RANGE, "total": 2, "created": 1, "through": RANGE["from"], "completed": False}
+    status = settled("2026-11-20T03:00", backfill=begun)
+    cron = raw_cron(status=status, backfill={**RANGE, "maxActive": 100})
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert reserved_names(fields) == [name_at("2026-11-10T01:00")]
+    assert (fields["backfill"]["created"], fields["backfill"]["completed"]) == (2, True)

@@ -6,8 +6,9 @@ import pytest
 
 from asyncjob.lifecycle.derived_jobs import cron_label_value, run_name, trigger_name
 from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.decide import decide_cron_job
-from asyncjob_operator.core.schedules.snapshot import DeleteJobs, WriteStatus
+from asyncjob_operator.core.schedules.snapshot import DeleteJobs, WriteStatus, recheck_at
 from asyncjob_operator.core.schedules.view import read_cron_job
 from support.schedules import (
     ME,
@@ -188,7 +189,8 @@ def test_the_status_shows_unfinished_jobs_and_the_last_success() -> None:
     cron = raw_cron(status=settled("2026-11-20T03:00"))
     jobs = [child(f"r{number:03}") for number in range(120)]
     done = child("done", Phase.SUCCEEDED, age=5.5)
-    fields = written(cron, "2026-11-20T03:10:00", *jobs, done)
+    before = child("before", Phase.SUCCEEDED, age=60)
+    fields = written(cron, "2026-11-20T03:10:00", *jobs, before, done)
     assert fields["activeCount"] == 120
     assert len(fields["active"]) == 100
     assert fields["active"][-1]["name"] == "r119"
@@ -290,3 +292,9 @@ def test_a_change_from_one_bad_schedule_to_another_is_no_news_and_to_another_pro
         assert isinstance(effect, WriteStatus)
         assert effect.policy == "baseline"
         assert (effect.event and effect.event.reason) == told
+
+
+def test_a_time_is_looked_at_when_it_has_come_and_within_a_minute() -> None:
+    now = Now(monotonic=1000.0, wall=500.0)
+    times = (400.0, 500.0, 530.0, 561.0)
+    assert [recheck_at(time, now) for time in times] == [1000.0, 1000.0, 1030.0, 1060.0]

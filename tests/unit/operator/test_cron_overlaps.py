@@ -217,3 +217,12 @@ def test_who_is_known_by_a_name_longer_than_a_status_takes_knows_its_own_reserva
     assert isinstance(effect, WriteStatus)
     fields: Any = effect.fields
     assert (effect.policy, fields["reserved"]["by"]) == ("renew", me[:256])
+
+
+@pytest.mark.parametrize("policy", ["Allow", "Forbid", "Replace"])
+def test_times_that_get_no_run_are_missed_and_what_is_reserved_stays(policy: str) -> None:
+    status = settled("2026-11-20T03:00", missed=1, **reservation("nightly-t1", trigger=1))
+    cron = raw_cron(status=status, concurrencyPolicy=policy, misfirePolicy="Skip")
+    fields = written(cron, "2026-11-20T05:30:00")
+    assert (fields["missed"], fields["settledTime"]) == (3, "2026-11-20T05:00:00.000Z")
+    assert "reserved" not in fields

@@ -6,6 +6,7 @@ import pytest
 
 from asyncjob.lifecycle.job_view import DependencyView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob_operator.core.decision import CancelCascades, CascadeCancel
 from asyncjob_operator.core.dependencies import (
     Dependencies,
     DependencyState,
@@ -13,7 +14,8 @@ from asyncjob_operator.core.dependencies import (
     find_cycle,
     related_job,
 )
-from support.snapshots import job
+from asyncjob_operator.core.policies.cancellation import cancel_source, cascade_cancel
+from support.snapshots import at, job, seen
 
 
 def related(name: str, phase: Phase = Phase.SUCCEEDED, reason: str = "") -> RelatedJob:
@@ -98,3 +100,29 @@ def test_a_search_for_a_cycle_follows_so_many_dependencies_and_no_more() -> None
     assert find_cycle("a", RING.__getitem__, limit=2) == ()
     assert find_cycle("d", RING.__getitem__) == ()
     assert find_cycle("a", {"a": "a"}.__getitem__) == ("a",)
+
+
+CASCADES = replace(related("a", Phase.CANCELLED), cascades_cancel=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "admitted", "source"),
+    [
+        (Dependencies(parent=CASCADES), False, CASCADES),
+        (Dependencies(parent=CASCADES), True, CASCADES),
+        (Dependencies(parent=related("a", Phase.CANCELLED)), False, None),
+        (Dependencies((on("b", related("b")), on("a", CASCADES))), False, CASCADES),
+        (Dependencies((on("a", CASCADES),)), True, None),
+        (Dependencies((on("a", CASCADES, any_outcome=True),)), False, None),
+        (Dependencies(), False, None),
+    ],
+)
+def test_a_job_is_cancelled_with_its_parent_and_until_it_is_admitted_with_a_dependency(
+    known: Dependencies, admitted: bool, source: RelatedJob | None
+) -> None:
+    snapshot = replace(seen(job(admitted=admitted)), dependencies=known)
+    assert cancel_source(snapshot) == source
+    effect = cascade_cancel(snapshot, at(1))
+    assert effect == (CascadeCancel("cascade", CancelCascades(source)) if source else None)
+    asked = replace(snapshot, job=job(admitted=admitted, spec={"cancel": True}))
+    assert cascade_cancel(asked, at(1)) is None

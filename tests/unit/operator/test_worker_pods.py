@@ -92,3 +92,11 @@ def test_a_pod_whose_node_does_not_report_any_more_is_disrupted() -> None:
 def test_a_pod_that_its_kubelet_calls_unready_is_not_disrupted() -> None:
     assert not ready("False", "False", "ContainersNotReady").disrupted
     assert not ready("False", "True", "ReadinessGatesNotReady").disrupted
+
+
+def test_an_ending_whose_time_cannot_be_read_was_long_ago() -> None:
+    last: Any = ended("worker", 1, 5)
+    last["state"]["terminated"]["finishedAt"] = "yesterday"
+    ending = read_pod(pod({"containerStatuses": [last]})).termination
+    assert ending
+    assert ending.finished_at == 0.0
