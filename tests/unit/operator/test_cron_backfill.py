@@ -10,6 +10,7 @@ from support.schedules import (
     decided,
     name_at,
     raw_cron,
+    reservation,
     reserved_names,
     settled,
     shown,
@@ -152,3 +153,27 @@ def test_a_backfill_creates_no_more_runs_than_it_has_counted() -> None:
     fields = written(cron, "2026-11-20T03:10:00")
     assert reserved_names(fields) == [name_at("2026-11-10T01:00")]
     assert (fields["backfill"]["created"], fields["backfill"]["completed"]) == (2, True)
+
+
+@pytest.mark.parametrize(("start", "total"), [("00", 4), ("00.500", 3), ("01", 3)])
+def test_a_backfill_begins_with_the_first_time_that_is_not_before_its_range(
+    start: str, total: int
+) -> None:
+    asked = {**RANGE, "from": f"2026-11-10T00:00:{start}Z"}
+    cron = raw_cron(status=settled("2026-11-20T03:00"), backfill=asked)
+    fields = written(cron, "2026-11-20T03:10:00")
+    assert fields["backfill"]["total"] == total
+    cron["status"] |= fields
+    begun = name_at("2026-11-10T00:00" if total == 4 else "2026-11-10T01:00")
+    assert reserved_names(written(cron, "2026-11-20T03:10:00")) == [begun]
+
+
+def test_reserved_runs_of_a_backfill_count_as_under_way() -> None:
+    begun = {**RANGE, "total": 4, "created": 1, "through": RANGE["from"], "completed": False}
+    reserved = reservation(name_at("2026-11-10T00:00"), backfill=True)
+    status = settled("2026-11-20T03:00", backfill=begun, **reserved)
+    for most, policy in ((1, "create"), (2, "backfill")):
+        cron = raw_cron(status=status, backfill={**RANGE, "maxActive": most})
+        effect = decided(cron, "2026-11-20T03:10:00").effect
+        assert effect
+        assert effect.policy == policy

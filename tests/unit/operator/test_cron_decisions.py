@@ -298,3 +298,17 @@ def test_a_time_is_looked_at_when_it_has_come_and_within_a_minute() -> None:
     now = Now(monotonic=1000.0, wall=500.0)
     times = (400.0, 500.0, 530.0, 561.0)
     assert [recheck_at(time, now) for time in times] == [1000.0, 1000.0, 1030.0, 1060.0]
+
+
+def test_of_several_jobs_that_are_kept_for_their_keys_the_first_to_go_is_waited_for() -> None:
+    status = settled("2026-11-20T03:00", **shown("2026-11-20T04:00"))
+    status["lastSuccessfulTime"] = "2026-11-20T03:00:00.000Z"
+    cron = raw_cron(status=status, successfulJobsHistoryLimit=0)
+    jobs = [
+        child(f"t{age}", Phase.SUCCEEDED, has_dedup_key=True, age=age - 3 * 3600)
+        for age in (0, 20, 10)
+    ]
+    decision = decided(cron, "2026-11-20T03:00:00", *jobs, dedup_window=50.0)
+    assert (decision.effect, decision.requeue_at) == (None, 1030.0)
+    late = decided(cron, "2026-11-20T03:00:30", *jobs, dedup_window=50.0)
+    assert late.effect == DeleteJobs("history", (jobs[1],))

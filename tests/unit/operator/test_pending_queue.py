@@ -109,3 +109,10 @@ def test_a_key_without_jobs_keeps_its_last_turn_until_a_thousand_others_have_had
 
     assert second_turn(others=999) == ["new", "again", "last"]
     assert second_turn(others=1000) == ["again", "new", "last"]
+
+
+def test_a_job_rises_by_one_for_each_time_of_ageing_that_it_has_waited() -> None:
+    one = waiting("one", priority=3, since=95)
+    assert (one.priority_tier(None), one.priority_tier(20)) == (-3, 1)
+    later = [waiting("x", since=since).priority_tier(20) for since in (0, 19, 20, 39.9, 40)]
+    assert later == [0, 0, 1, 1, 2]

@@ -108,6 +108,7 @@ def test_the_message_names_few_of_many_types() -> None:
         (1, (), "; 1 live worker lists nothing"),
         (2, (), "; 2 live workers list nothing"),
         (2, ("a", "b", "c", "d", "e"), "; 2 live workers list a, b, c, d, e"),
+        (1, ("a", "b", "c", "d", "e", "f"), "; 1 live worker lists a, b, c, d, e and 1 more"),
     ],
 )
 def test_the_message_says_what_the_workers_list(
@@ -256,3 +257,9 @@ def test_where_too_many_types_are_no_longer_listed_all_count_as_lost() -> None:
     assert [roll.since(name, 60) for name in ("t0", "never")] == [50, 15]
     roll.take(60, "other", types=[])
     assert [roll.since(name, 70) for name in ("t0", "never", "x")] == [60, 60, 60]
+
+
+def test_a_lease_that_does_not_say_how_long_it_lasts_makes_nobody_live() -> None:
+    record = worker_record(read_worker_lease(roll_lease()))
+    assert record.duration == DURATION
+    assert worker_record(read_worker_lease({})).duration == 0

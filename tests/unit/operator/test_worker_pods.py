@@ -100,3 +100,15 @@ def test_an_ending_whose_time_cannot_be_read_was_long_ago() -> None:
     ending = read_pod(pod({"containerStatuses": [last]})).termination
     assert ending
     assert ending.finished_at == 0.0
+
+
+def disrupted(**condition: str) -> bool:
+    full = {"type": "DisruptionTarget", "status": "True", **condition}
+    return read_pod(pod({"phase": "Running", "conditions": [full]})).disrupted
+
+
+def test_a_pod_is_disrupted_while_that_condition_holds() -> None:
+    assert disrupted()
+    assert disrupted(reason="EvictionByEvictionAPI")
+    assert not disrupted(status="False")
+    assert not disrupted(type="Ready")
