@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob_operator.core.liveness import read_pod
+from asyncjob_operator.core.liveness import read_pod, status_written
 from support.snapshots import stamp
 
 
@@ -112,3 +112,15 @@ def test_a_pod_is_disrupted_while_that_condition_holds() -> None:
     assert disrupted(reason="EvictionByEvictionAPI")
     assert not disrupted(status="False")
     assert not disrupted(type="Ready")
+
+
+def test_a_pods_status_was_written_when_its_last_writer_says() -> None:
+    entries = [
+        {"subresource": "status", "time": "1970-01-01T00:00:09Z"},
+        {"subresource": "status", "time": "1970-01-01T00:00:05Z"},
+        {"subresource": "", "time": "1970-01-01T00:01:00Z"},
+        {"subresource": "status", "time": "later"},
+    ]
+    assert status_written(pod({}, managedFields=entries)) == 9.0
+    assert status_written(pod({}, managedFields=entries[3:])) == 0.0
+    assert status_written(pod({}, managedFields=entries[2:3])) is None
