@@ -20,6 +20,7 @@ from random import Random
 from typing import Any, Self
 
 import orjson
+import yaml
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.client import KubernetesJobsClient
@@ -27,6 +28,7 @@ from asyncjob.client.errors import InTheWayError
 from asyncjob.names import CRON_JOBS, JOBS, collection_path, cron_job_path
 from asyncjob_dev.errors import ApiError, ApiUnavailableError
 from support.builders import cron_job
+from support.docs_blocks import all_blocks
 from support.inside import LossySession, all_done, team
 from support.jobs import until
 from support.operator import QUICK, OperatorProcess
@@ -34,19 +36,12 @@ from support.workers import Field
 
 NEVER_DUE = "0 0 29 2 *"
 ENDS = {"Succeeded", "Cancelled", "DeadLetter"}
-AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {
-            "level": "RequestResponse",
-            "verbs": ["create", "update", "patch", "delete"],
-            "resources": [{"group": "asyncjob.dev"}],
-        },
-        {"level": "None"},
-    ],
-}
+AUDIT_POLICY = next(
+    yaml.safe_load(one.text)
+    for one in all_blocks()
+    if one.page == "docs/how-to/audit-jobs.md" and one.language == "yaml"
+)
+"""The one that the page tells to use."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What is wrong with YAML in the documentation, by the schemas of what it is for."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,9 +12,10 @@ import yaml
 
 from asyncjob.names import GROUP
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
-from support.docs_blocks import ROOT
+from support.docs_blocks import ROOT, CodeBlock, commands_of
 
 _OWN = ("spec", "status")
+_COMMAND = re.compile(r"\$\([^)]*\)")
 
 
 def _resources() -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -41,6 +43,15 @@ def chart() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         yaml.safe_load((folder / "values.yaml").read_text(encoding="utf-8")),
         json.loads((folder / "values.schema.json").read_text(encoding="utf-8")),
     )
+
+
+def documents_of(block: CodeBlock) -> Iterator[Any]:
+    """Yield what a block has as YAML, or gives to a command; what the shell puts in stands in."""
+    texts = [block.text] if block.language == "yaml" else []
+    if block.language in {"console", "sh"}:
+        texts = [text for one in commands_of(block) for text in one.documents]
+    for text in texts:
+        yield from yaml.safe_load_all(_COMMAND.sub("0af76519", text))
 
 
 def complaints(document: Any) -> Iterator[str]:

@@ -13,16 +13,19 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
+from typing import Any
 from unittest.mock import create_autospec
 
 import pytest
 import yaml
 
 import asyncjob
+from asyncjob.names import GROUP, collection_path
 from support.docs_blocks import ROOT, CodeBlock, all_blocks, blocks_in, commands_of
 from support.docs_commands import complaints as of_command
 from support.docs_manifests import complaints as of_manifest
-from support.docs_manifests import container_commands
+from support.docs_manifests import container_commands, documents_of
+from support.memory import memory_admin, memory_server
 
 OURS = ("asyncjob", "asyncjob_worker", "asyncjob_operator", "asyncjob_gateway", "asyncjob_dev")
 TYPED = re.compile(
@@ -72,7 +75,8 @@ OTHER_YAML: Mapping[tuple[str, str], str] = {
     ("docs/how-to/monitor.md", "env:"): "a field of a container",
     ("docs/recipes/approval.md", "- expression: >-"): "lines of an admission policy that runs",
 }
-"""YAML that is neither a manifest nor values of the chart, and what it is."""
+"""YAML that is neither a manifest nor values of the chart, and what it is. A real API server takes
+parts of manifests, made whole, in tests/integration/schema."""
 
 
 def blocks(*languages: str) -> list[CodeBlock]:
@@ -152,6 +156,24 @@ def test_yaml_fits_the_schema_of_what_it_is_for(block: CodeBlock) -> None:
         assert list(yaml.safe_load_all(block.text))
     else:
         assert wrong_yaml(block.text) == []
+
+
+def manifests_of_ours() -> list[tuple[CodeBlock, Any]]:
+    """Return what a reader creates with them."""
+    return [
+        (block, one)
+        for block in all_blocks()
+        for one in documents_of(block)
+        if isinstance(one, dict) and str(one.get("apiVersion")).startswith(f"{GROUP}/")
+    ]
+
+
+@pytest.mark.parametrize(("block", "manifest"), manifests_of_ours(), ids=lambda one: str(one)[:50])
+def test_a_manifest_passes_the_rules_and_policies_too(block: CodeBlock, manifest: Any) -> None:
+    plural = f"{manifest['kind'].lower()}s"
+    admin = memory_admin(memory_server())
+    answer = admin.create(collection_path("default", plural), manifest)
+    assert answer.accepted, f"{block}: {answer.message}"
 
 
 def test_every_exception_is_still_needed() -> None:
