@@ -1,6 +1,6 @@
 """Each manifest of the documentation is one that a real API server takes, by field and by value."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ def in_a_container(fields: Any) -> Any:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "part"}, "spec": spec}
 
 
-PARTS = {
+PARTS: Mapping[tuple[str, str], Callable[[Any], Any]] = {
     ("docs/how-to/build-your-image.md", "securityContext:"): in_a_container,
     ("docs/how-to/monitor.md", "env:"): in_a_container,
     ("docs/how-to/large-payloads-and-results.md", "rules:"): lambda fields: {

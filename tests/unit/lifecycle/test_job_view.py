@@ -164,11 +164,11 @@ def test_a_cancel_cascades_from_every_job_but_one_that_has_succeeded(phase: Phas
 
 
 def write_of(time: str, **entry: Any) -> dict[str, Any]:
-    owned = {"f:status": {"f:completionTime": {}}}
+    owned: dict[str, Any] = {"f:status": {"f:completionTime": {}}}
     return {"time": time, "subresource": "status", "fieldsV1": owned, **entry}
 
 
-WHOLE = {"f:status": {}}
+WHOLE: dict[str, Any] = {"f:status": {}}
 
 
 @pytest.mark.parametrize(
