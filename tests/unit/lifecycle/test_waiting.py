@@ -47,12 +47,12 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
         (
             job(spec={"concurrencyKey": "a"}),
             queue("a", "b", "b", maxConcurrencyPerKey=2),
-            "queue mail is about to give it a place, or its workers have no free slot",
+            "queue mail is about to admit it, or its workers have no free slot",
         ),
         (
             job(),
             queue("", "", maxConcurrencyPerKey=1),
-            "queue mail is about to give it a place, or its workers have no free slot",
+            "queue mail is about to admit it, or its workers have no free slot",
         ),
         (job(), queue(rateLimit={"count": 3}), "queue mail starts 3 jobs in 1 s at most"),
         (
