@@ -319,7 +319,8 @@ def test_a_schedule_that_cannot_be_read_does_not_stop_the_others() -> None:
 
 def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> None:
     looked: list[tuple[str, str]] = []
-    children = ScheduledJobCache(looked.append)
+    children = ScheduledJobCache()
+    children.add_listener(looked.append)
     meta: dict[str, Any] = {"name": "j", "namespace": "ns", "uid": "j", "resourceVersion": "1"}
     plain = {"metadata": meta, "spec": {}, "status": {"phase": "Queued"}}
     children.on_update(read_job(plain), plain, seconds("2026-11-20T03:00:01"))

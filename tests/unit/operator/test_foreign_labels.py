@@ -90,7 +90,7 @@ def test_a_job_whose_label_changes_is_of_one_schedule_only() -> None:
     changed: list[tuple[str, str]] = []
     audience = Audience()
     children = audience.observer.scheduled_jobs
-    children.on_change = changed.append
+    children.add_listener(changed.append)
     audience.see("job", cron="one")
     audience.see("job", cron="two")
     assert (children.jobs_of(("ns", "one")), len(children.jobs_of(("ns", "two")))) == ((), 1)

@@ -25,15 +25,23 @@ CronJobKey = tuple[str, str]
 
 
 class ScheduledJobCache:
-    """Jobs by schedule; `on_change` is called with a schedule when one of its jobs changes."""
+    """Jobs by schedule."""
 
-    def __init__(self, on_change: Callable[[CronJobKey], None] = lambda _: None) -> None:
-        self.on_change = on_change
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[CronJobKey], None]] = []
         self._by_cron: defaultdict[CronJobKey, dict[str, ScheduledJob]] = defaultdict(dict)
         self._cron_of: dict[str, CronJobKey] = {}
         self._names: defaultdict[CronJobKey, dict[str, None]] = defaultdict(dict)
         self._cron_jobs: set[CronJobKey] = set()
         self._orphans: dict[CronJobKey, None] = {}
+
+    def add_listener(self, listener: Callable[[CronJobKey], None]) -> None:
+        """Call a function with each schedule of which a job changes from now on."""
+        self._listeners.append(listener)
+
+    def _notify(self, cron: CronJobKey) -> None:
+        for listener in self._listeners:
+            listener(cron)
 
     def on_update(self, job: JobView, obj: JsonObject, observed_at: float) -> None:
         """Store a job if a schedule created it; `observed_at` is a wall-clock time."""
@@ -49,7 +57,7 @@ class ScheduledJobCache:
         self._orphans.pop(cron, None)
         self._remember(cron, job.name)
         if previous is None or _significant_fields(previous) != _significant_fields(current):
-            self.on_change(cron)
+            self._notify(cron)
 
     def on_delete(self, uid: str) -> None:
         """Forget a deleted job."""
@@ -60,7 +68,7 @@ class ScheduledJobCache:
             if not jobs:
                 del self._by_cron[cron]
                 self._mark_orphaned(cron)
-            self.on_change(cron)
+            self._notify(cron)
 
     def jobs_of(self, cron: CronJobKey) -> tuple[ScheduledJob, ...]:
         """Return the jobs of a schedule."""

@@ -72,7 +72,7 @@ class CronJobEvaluator:
         self.quarantine = quarantine
         self.delaying_queue = DelayingQueue()
         self.scheduled_jobs = scheduled_jobs
-        scheduled_jobs.on_change = self._on_job_change
+        scheduled_jobs.add_listener(self._on_job_change)
         self._identity = identity
         self._now = now
         self._enqueue = enqueue
