@@ -39,7 +39,7 @@ async def hold(job: JobContext, payload: dict[str, str]) -> list[object]:
     return [kept, job.attempt]
 """
 
-WITHIN = 120.0
+WITHIN = 300.0
 """Seconds after which something does not come any more."""
 
 

@@ -42,7 +42,7 @@ def test_a_killed_one_leaves_no_process_and_the_next_goes_on_with_its_jobs(
 
 def has_begun(project: Project) -> bool:
     job = json.loads(project.asyncjob("get", "held", "--output=json"))
-    return bool(job["status"].get("checkpoint"))
+    return bool(job.get("checkpoint") == "kept")
 
 
 def running(project: Project) -> list[str]:

@@ -45,6 +45,8 @@ def test_every_file_is_on_record_with_its_digest(tmp_path: Path) -> None:
 def test_the_same_programs_make_the_same_wheel(tmp_path: Path) -> None:
     first = make(tmp_path).read_bytes()
     assert make(tmp_path).read_bytes() == first
+    with zipfile.ZipFile(make(tmp_path)) as wheel:
+        assert {one.date_time for one in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
 
 
 @pytest.mark.parametrize("platform", TAGS)
