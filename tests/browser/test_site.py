@@ -14,7 +14,7 @@ from asyncjob_dev.site.links import place
 from asyncjob_dev.site.serve import serving
 from support.chromium import PATIENCE_MILLISECONDS, Complaints, flaws, is_too_wide
 
-# The first one waits for hundreds of pages to be rendered, and axe looks at dozens of them.
+# The first one waits for hundreds of pages to be rendered.
 pytestmark = pytest.mark.timeout(300)
 
 ROOT = Path(__file__).parents[2]
@@ -83,18 +83,20 @@ def test_a_button_copies_a_block_of_code(reader: Page, site: str) -> None:
     assert copied.startswith("scrape_configs:\n  - job_name: asyncjob\n")
 
 
-def test_axe_finds_nothing_serious_at_either_width_in_either_theme(reader: Page, site: str) -> None:
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing_serious_at_either_width_in_either_theme(
+    reader: Page, site: str, path: str
+) -> None:
     found = {}
     for size in (SCREEN, PHONE):
         reader.set_viewport_size(size)
-        for path in PAGES:
-            reader.emulate_media(color_scheme="light")
-            reader.goto(site + path)
-            wrong = flaws(reader)
-            reader.emulate_media(color_scheme="dark")
-            wrong += flaws(reader, "color-contrast")
-            if serious := [one for one in wrong if one.split()[0] in UNREADABLE]:
-                found[path, size["width"]] = serious
+        reader.emulate_media(color_scheme="light")
+        reader.goto(site + path)
+        wrong = flaws(reader)
+        reader.emulate_media(color_scheme="dark")
+        wrong += flaws(reader, "color-contrast")
+        if serious := [one for one in wrong if one.split()[0] in UNREADABLE]:
+            found[size["width"]] = serious
     assert found == {}
 
 
@@ -106,6 +108,43 @@ def test_no_page_scrolls_sideways_on_a_phone(reader: Page, site: str) -> None:
             reader.goto(site + path)
             wide += [(path, width)] if is_too_wide(reader) else []
     assert wide == []
+
+
+BROKEN_NAMES = """() => [...document.querySelectorAll("td > code")].filter(code => {
+  const lines = [];
+  const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    for (let at = 0; at < text.length; at += 1) {
+      const range = document.createRange();
+      range.setStart(text, at);
+      range.setEnd(text, at + 1);
+      lines.push([text.data[at], range.getBoundingClientRect().top]);
+    }
+  }
+  return lines.some(([letter, top], at) =>
+    at > 0 && top > lines[at - 1][1] && /\\w/.test(letter) && /\\w/.test(lines[at - 1][0]));
+}).map(code => code.textContent)"""
+"""Names that go on in the next line in the middle of a word."""
+
+
+def test_a_name_in_a_table_is_not_broken_within_a_word(reader: Page, site: str) -> None:
+    broken = {}
+    for size in (SCREEN, PHONE):
+        reader.set_viewport_size(size)
+        for path in ("reference/asyncjob/", "reference/chart/", "reference/cli/"):
+            reader.goto(site + path)
+            if names := reader.evaluate(BROKEN_NAMES):
+                broken[path, size["width"]] = names
+    assert broken == {}
+
+
+def test_commands_are_not_as_pale_as_what_they_print(reader: Page, site: str) -> None:
+    reader.goto(f"{site}tutorial/first-job/")
+    command = reader.locator("article pre code .go").first
+    text = reader.locator("article pre code").first
+    colour = "one => getComputedStyle(one).color"
+    assert command.evaluate(colour) == text.evaluate(colour)
 
 
 def test_pictures_are_shown(reader: Page, site: str) -> None:

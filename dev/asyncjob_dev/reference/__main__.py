@@ -45,6 +45,7 @@ BLOCKS: Blocks = {
     "limits.jobs": limits.jobs,
     "limits.queues": limits.queues_and_schedules,
     "limits.gateway": limits.gateway,
+    "limits.command-line": limits.command_line,
     "limits.metrics": limits.metrics,
     "gateway.options": rest.gateway_options,
     "security.rights": installation.role_rights,
@@ -99,4 +100,5 @@ def _refresh(page: Path, *, check: bool) -> bool:
     return new != old
 
 
-main()
+if __name__ == "__main__":
+    main()

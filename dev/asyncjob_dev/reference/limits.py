@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from asyncjob import models
+from asyncjob.cli.backup import reader
+from asyncjob.cli.commands import watch
+from asyncjob.cli.doctor import examination
+from asyncjob.cli.input import documents, yaml_loader
 from asyncjob.client.kubernetes.client import MAX_PRIORITY
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
@@ -15,11 +19,14 @@ from asyncjob.rest.submission import MAX_BATCH_JOBS
 from asyncjob.schema.structural import structural
 from asyncjob.submission.validation import MAX_OTHER_BYTES, MAX_PAYLOAD_BYTES
 from asyncjob_dev.reference.blocks import table
-from asyncjob_gateway.limits import bodies
+from asyncjob_gateway.dashboard.pages import dead_letters
+from asyncjob_gateway.limits import bodies, strict_json
 from asyncjob_gateway.settings import GatewaySettings
+from asyncjob_operator.controllers.events import EVENT_BURST, SECONDS_PER_EVENT
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.schedules.due_runs import MAX_TIMES_CONSIDERED
 from asyncjob_operator.telemetry.job_metrics import MAX_QUEUES, MAX_TYPES
+from asyncjob_worker.isolation import protocol
 
 _DAY: Final = 86_400
 _RETENTION: Final = RetentionOptions()
@@ -118,9 +125,16 @@ def jobs() -> str:
                 "The oldest goes; `status.historyOmitted` counts them.",
             ),
             (
-                "`status.error.message`",
+                "`status.message`, that of a history entry, that of `status.error`",
+                f"{phase_change.MAX_MESSAGE_LENGTH:,}, {phase_change.MAX_HISTORY_MESSAGE_LENGTH}, "
                 f"{phase_change.MAX_ERROR_MESSAGE_LENGTH:,} characters",
                 "The rest is cut.",
+            ),
+            (
+                "What goes to and from a handler's own process",
+                _bytes(protocol.MAX_BYTES),
+                f"{_error('InvalidPayload', 'reasons-of-jobs')}, "
+                f"{_error('ResultRefused', 'reasons-of-jobs')}.",
             ),
         ]
     )
@@ -142,6 +156,11 @@ def queues_and_schedules() -> str:
                 "are left out.",
             ),
             (
+                "Unfinished runs of one backfill",
+                f"{cron.MAX_ACTIVE_RUNS}",
+                f"{_REFUSED} Further runs wait.",
+            ),
+            (
                 "Missed times that are looked at",
                 f"{MAX_TIMES_CONSIDERED:,}",
                 "Earlier ones are left out at once.",
@@ -151,6 +170,11 @@ def queues_and_schedules() -> str:
                 f"{_RETENTION.max_finished:,}, for {_seconds(_RETENTION.max_age)}",
                 "The oldest are deleted. Dead letters are counted apart, and kept for "
                 f"{_seconds(_RETENTION.dead_letter_max_age)}.",
+            ),
+            (
+                "Events about a namespace",
+                f"{EVENT_BURST:g} at once, then one every {_seconds(SECONDS_PER_EVENT)}",
+                f"Dropped; {_error('EventsLeftOut', 'reasons-of-events')} says how many.",
             ),
             (
                 "Finished jobs kept for each namespace",
@@ -167,6 +191,11 @@ def gateway() -> str:
         [
             ("Body of a request", _bytes(_GATEWAY.max_body), f"{_TOO_LARGE}; `--max-body`."),
             ("Body with a single job", _bytes(bodies.MAX_SINGLE_JOB_BYTES), f"{_TOO_LARGE}."),
+            (
+                "Values in a body, and their levels",
+                f"{strict_json.MAX_VALUES:,}, {strict_json.MAX_DEPTH}",
+                f"{_TOO_LARGE}, {_INVALID}.",
+            ),
             ("Jobs of a batch", f"{MAX_BATCH_JOBS:,}", f"{_INVALID}."),
             ("Jobs on a page of a list", f"{listing.MAX_PAGE_SIZE}", f"{_INVALID}."),
             (
@@ -180,6 +209,21 @@ def gateway() -> str:
                 f"{_error('busy', 'problems')}; `--max-requests`.",
             ),
             (
+                "Connections",
+                f"{_GATEWAY.max_connections:,}",
+                "New ones that say nothing are closed first; `--max-connections`.",
+            ),
+            (
+                "Time for the headers of a request, and for its body",
+                f"{_seconds(_GATEWAY.header_timeout)}, {_seconds(_GATEWAY.body_timeout)}",
+                f"The connection is closed; {_error('slow-body', 'problems')}.",
+            ),
+            (
+                "Jobs of one bulk action in the dashboard",
+                f"{dead_letters.MAX_BULK_JOBS:,}",
+                "Repeat the action for the rest.",
+            ),
+            (
                 "Event streams at once, and of one caller",
                 f"{_GATEWAY.max_streams}, {_GATEWAY.max_streams_per_caller}",
                 f"{_error('busy', 'problems')}, {_error('throttled', 'problems')}.",
@@ -188,6 +232,35 @@ def gateway() -> str:
                 "Time for a request",
                 _seconds(_GATEWAY.request_timeout),
                 f"{_error('timed-out', 'problems')}; `--request-timeout`.",
+            ),
+        ]
+    )
+
+
+def command_line() -> str:
+    """Return the limits of the command line."""
+    return _limits(
+        [
+            (
+                "Files of one `submit`, together",
+                _bytes(documents.MAX_TOTAL_BYTES),
+                f"Refused, and nothing is submitted ({_error('exit-2', 'exit-codes')}).",
+            ),
+            (
+                "Text of a YAML file, with its aliases written out, and its levels",
+                f"{yaml_loader.MAX_CHARACTERS:,} characters, {yaml_loader.MAX_DEPTH}",
+                "Refused likewise. JSON has no such bound.",
+            ),
+            (
+                "An object in a file of `restore`",
+                _bytes(reader.MAX_LINE_BYTES),
+                "Refused likewise.",
+            ),
+            ("Jobs in view of `watch`", f"{watch.MAX_JOBS}", "The oldest that finished goes."),
+            (
+                "Unfinished jobs that `doctor` looks at",
+                f"{examination.MAX_JOBS_EXAMINED:,}, the newest",
+                "It says that there are more.",
             ),
         ]
     )

@@ -54,9 +54,12 @@ def _field_type(field: JsonObject) -> str:
     if kind == "array":
         return f"list of {_field_type(child(field, 'items'))}, at most {field['maxItems']}"
     if "additionalProperties" in field:
-        return f"map of {_field_type(child(field, 'additionalProperties'))}"
+        most = f"; at most {field['maxProperties']}" if "maxProperties" in field else ""
+        return f"map of {_field_type(child(field, 'additionalProperties'))}{most}"
     if "minimum" in field and "maximum" in field:
         return f"{kind}, {field['minimum']} to {field['maximum']}"
+    if "format" not in field and "maxLength" in field:
+        return f"{kind}, at most {field['maxLength']} characters"
     return text(field, "format", kind)
 
 

@@ -4,5 +4,18 @@ const reach = () => {
     one.tabIndex = 0;
   }
 };
-new MutationObserver(reach).observe(document.body, { childList: true, subtree: true });
-reach();
+
+// Names of fields in tables may break, but only behind a dot.
+const breakNames = () => {
+  for (const one of document.querySelectorAll("td > code:not([data-breaks])")) {
+    one.dataset.breaks = "";
+    one.innerHTML = one.innerHTML.replaceAll(/\.(?=\w)/g, ".<wbr>");
+  }
+};
+
+const amend = () => {
+  reach();
+  breakNames();
+};
+new MutationObserver(amend).observe(document.body, { childList: true, subtree: true });
+amend();
