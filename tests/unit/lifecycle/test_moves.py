@@ -41,6 +41,12 @@ def test_finishing_tells_how_long_it_took_since_the_first_start(end: float, seco
     assert fields["durationSeconds"] == seconds
 
 
+def test_a_duration_is_told_in_milliseconds_whoever_wrote_the_start() -> None:
+    began = at().replace(".000Z", ".0006Z")
+    fields = change_phase(running(firstStartTime=began), Phase.SUCCEEDED, now=at(1)).fields
+    assert fields["durationSeconds"] == 0.999
+
+
 def test_a_job_that_never_started_has_no_duration() -> None:
     assert (
         "durationSeconds" not in change_phase(view(Phase.QUEUED), Phase.CANCELLED, now=at()).fields

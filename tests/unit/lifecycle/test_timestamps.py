@@ -74,3 +74,9 @@ def test_whatever_somebody_wrote_is_a_moment_in_utc_or_none(text: str) -> None:
 def test_a_time_that_utc_does_not_have_is_none(text: str) -> None:
     assert try_parse_timestamp(text) is None
     assert seconds_between(text, "2026-01-01T00:00:00Z") is None
+
+
+def test_a_moment_that_utc_does_not_have_is_not_written() -> None:
+    beyond = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-2)))
+    with pytest.raises(ValueError, match="lies beyond the years of UTC"):
+        format_timestamp(beyond)

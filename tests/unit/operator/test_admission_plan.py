@@ -116,7 +116,7 @@ def waiting(name: str, key: str = "") -> PendingJob:
 
 def test_a_key_gets_as_many_places_as_its_limit_whatever_holds_the_others() -> None:
     made = plan(
-        *(waiting(f"{key}{number}", key) for key in ("a", "b", "") for number in range(3)),
+        *(waiting(f"{key}{number}", key) for key in ("a", "b", "c", "") for number in range(3)),
         limits=KEYED,
         active={"uid-runs": "a"},
         reservations={
@@ -126,7 +126,15 @@ def test_a_key_gets_as_many_places_as_its_limit_whatever_holds_the_others() -> N
     )
     assert [job.name for job in made.admitted if job.key == "a"] == ["a0"]
     assert [job.name for job in made.admitted if job.key == "b"] == ["b0"]
+    assert [job.name for job in made.admitted if job.key == "c"] == ["c0", "c1"]
     assert [job.name for job in made.admitted if not job.key] == ["0", "1", "2"]
+
+
+def test_a_status_never_holds_more_reservations_than_its_schema_allows() -> None:
+    jobs = [waiting(f"j{number}") for number in range(3)]
+    held = {reserved(str(number)): ReservationState.IN_USE for number in range(998)}
+    limits = QueueLimits(rate_limit=StartRateLimit(100, 1))
+    assert len(plan(*jobs, reservations=held, limits=limits).admitted) == 2
 
 
 def test_a_plan_keeps_every_reservation_but_those_to_be_reclaimed() -> None:

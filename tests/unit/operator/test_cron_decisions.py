@@ -179,6 +179,7 @@ def test_long_names_are_cut_and_told_apart() -> None:
     assert run_name(long, 0) != run_name(long, 60)
     assert run_name("nightly", int(seconds(HOURLY))) == "nightly-20261120t0300z"
     assert cron_label_value("nightly") == "nightly"
+    assert cron_label_value("a" * 63) == "a" * 63
     assert len(cron_label_value(long)) == 63
     assert cron_label_value(long) != cron_label_value(other)
     dotted = "a" * 200 + "." * 0 + "-b." + "c" * 50
@@ -279,8 +280,9 @@ def test_a_reason_that_no_longer_holds_goes_and_what_happened_last_stays(
     reason: str, now: str | None
 ) -> None:
     status = settled("2026-11-20T03:00", **shown("2026-11-20T04:00"))
-    effect = decided(raw_cron(status=status | {"reason": reason}), HOURLY).effect
-    assert (effect and effect.fields.get("reason")) == now  # type: ignore[union-attr]  # a write
+    status |= {"reason": reason, "message": "why"}
+    effect = decided(raw_cron(status=status), HOURLY).effect
+    assert effect == (now and WriteStatus("show", {"reason": now, "message": None}))
 
 
 def test_a_change_from_one_bad_schedule_to_another_is_no_news_and_to_another_problem_is() -> None:

@@ -109,6 +109,11 @@ def test_replace_cancels_the_earlier_run_and_starts_when_it_has_ended() -> None:
     assert isinstance(effect, CreateRuns)
 
 
+def test_where_there_is_nothing_to_replace_a_run_is_one_like_any_other() -> None:
+    cron = raw_cron(status=settled("2026-11-20T02:00"), concurrencyPolicy="Replace")
+    assert written(cron, "2026-11-20T03:00:02")["reason"] == "Scheduled"
+
+
 def test_of_several_runs_that_replace_each_other_the_newest_is_created() -> None:
     status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY)))
     cron = raw_cron(status=status, concurrencyPolicy="Replace", misfirePolicy="FireAll")
@@ -120,6 +125,7 @@ def test_of_several_runs_that_replace_each_other_the_newest_is_created() -> None
 def test_allow_adds_to_what_is_reserved() -> None:
     status = settled("2026-11-20T03:00", **reservation(name_at(HOURLY)))
     fields = written(raw_cron(status=status), "2026-11-20T04:00:02", child("x"))
+    assert fields["reason"] == "Scheduled"
     assert reserved_names(fields) == [name_at(HOURLY), name_at("2026-11-20T04:00")]
     assert fields["claims"] == 2
 
@@ -161,7 +167,9 @@ def test_what_is_known_to_be_made_is_taken_off_the_list() -> None:
     assert isinstance(effect, WriteStatus)
     assert (effect.policy, effect.reserves) == ("created", True)
     assert reserved_names(effect.fields) == ["b"]
-    assert written(cron, now, created=frozenset({"a", "b"}))["reserved"] is None
+    effect = decided(cron, now, created=frozenset({"a", "b"})).effect
+    assert isinstance(effect, WriteStatus)
+    assert (effect.policy, effect.reserves, effect.fields["reserved"]) == ("created", False, None)
 
 
 def test_what_takes_the_place_of_another_run_says_so_and_is_no_event() -> None:
@@ -219,10 +227,15 @@ def test_who_is_known_by_a_name_longer_than_a_status_takes_knows_its_own_reserva
     assert (effect.policy, fields["reserved"]["by"]) == ("renew", me[:256])
 
 
-@pytest.mark.parametrize("policy", ["Allow", "Forbid", "Replace"])
-def test_times_that_get_no_run_are_missed_and_what_is_reserved_stays(policy: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "reason"), [("Allow", "Skipped"), ("Forbid", "LeftOut"), ("Replace", "Skipped")]
+)
+def test_times_that_get_no_run_are_missed_and_what_is_reserved_stays(
+    policy: str, reason: str
+) -> None:
     status = settled("2026-11-20T03:00", missed=1, **reservation("nightly-t1", trigger=1))
     cron = raw_cron(status=status, concurrencyPolicy=policy, misfirePolicy="Skip")
     fields = written(cron, "2026-11-20T05:30:00")
     assert (fields["missed"], fields["settledTime"]) == (3, "2026-11-20T05:00:00.000Z")
+    assert fields["reason"] == reason
     assert "reserved" not in fields

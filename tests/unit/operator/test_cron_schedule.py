@@ -198,3 +198,7 @@ def test_the_newest_times_are_found_however_long_ago_the_first_was() -> None:
     assert len(rare.newest_times(seconds("1990-01-01T00:00"), until, 100)) == 9
     assert every.newest_times(until, until, 100) == []
     assert every.newest_times(until, until - 1, 100) == []
+
+
+def test_h_stands_for_the_same_time_in_every_version() -> None:
+    assert [stable_hash(f"ns/nightly {name}", 1000) for name in ("minute", "hour")] == [12, 729]

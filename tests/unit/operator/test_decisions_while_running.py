@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.policy import EffectivePolicy
 from asyncjob_operator.core.decision import (
     ChangePhase,
     ContainerDown,
@@ -239,3 +240,11 @@ def test_a_process_that_ends_with_its_pod_on_the_way_out_has_released_its_jobs(
     assert isinstance(effect, ChangePhase)
     assert (effect.change.target, effect.change.reason) == ("Queued", "WorkerGone")
     assert effect.change.fields["message"] == f"pod {POD} was deleted or disrupted"
+
+
+def test_the_time_of_an_attempt_is_what_was_in_force_when_it_was_claimed() -> None:
+    policy = EffectivePolicy(execution_timeout_seconds=20, lease_duration_seconds=600)
+    held = job(Phase.RUNNING, effective=policy.to_json())
+    snapshot = seen(held, options=DecisionOptions(timeout_margin=10))
+    assert moved(snapshot, at(29)) is None
+    assert moved(snapshot, at(30)) == ("Retrying", "ExecutionTimeout")

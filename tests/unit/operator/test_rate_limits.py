@@ -130,3 +130,11 @@ def test_starts_within_a_fiftieth_of_the_period_are_one_with_the_time_of_the_las
         assert [(start.time, start.count) for start in clerk.starts] == [
             (stamp(at_), count) for at_, count in written
         ]
+
+
+def test_the_next_place_comes_with_the_oldest_of_several_starts() -> None:
+    clerk = Clerk(StartRateLimit(4, 10))
+    clerk.take(0.0, 2)
+    clerk.take(5.0, 2)
+    assert clerk.pace.allowance(clerk.rate, at(6.0)).next_at == 10.0
+    assert clerk.take(10.0, 4) == 2

@@ -125,6 +125,7 @@ def test_a_record_takes_its_age_from_the_completion() -> None:
     record = finished_job(read_job(obj), EPOCH)
     assert record.completed_at == EPOCH - 50
     assert record.has_dedup_key
+    assert record.finished
 
 
 def written(seconds: float) -> list[dict[str, object]]:

@@ -4,8 +4,8 @@ import pytest
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.options import OPEN_QUEUE, QueueView
-from asyncjob_operator.core.snapshot import observe
+from asyncjob_operator.core.options import OPEN_QUEUE, QueueLimits, QueueView
+from asyncjob_operator.core.snapshot import awaits_claim, is_claimable, observe
 from support.snapshots import at, job, running, stamp
 
 
@@ -87,3 +87,17 @@ def test_only_what_was_seen_from_its_beginning_is_known_to_be_whole_and_since_wh
 )
 def test_a_job_that_has_ended_before_is_not_new_when_it_is_seen_anew(seen: JobView) -> None:
     assert observe(None, seen, OPEN_QUEUE, at(5), just_changed=True).created_at is None
+
+
+@pytest.mark.parametrize("paused", [True, False])
+@pytest.mark.parametrize("phase", Phase)
+def test_a_job_awaits_its_claim_while_it_is_queued_and_its_queue_is_open(
+    phase: Phase, paused: bool
+) -> None:
+    expected = phase is Phase.QUEUED and not paused
+    assert awaits_claim(job(phase), QueueView(paused=paused)) is expected
+    assert is_claimable(job(phase), QueueView(paused=paused)) is expected
+    limited = QueueView(paused=paused, limits=QueueLimits(max_concurrency=1))
+    assert awaits_claim(job(phase), limited) is expected
+    assert not is_claimable(job(phase), limited)
+    assert is_claimable(job(phase, admitted=True), limited) is expected

@@ -1,8 +1,14 @@
 """What is read off a worker's pod."""
 
+from dataclasses import replace
 from typing import Any
 
-from asyncjob_operator.core.liveness import read_pod, status_written
+from asyncjob_operator.core.liveness import (
+    ContainerTermination,
+    is_same_termination,
+    read_pod,
+    status_written,
+)
 from support.snapshots import stamp
 
 
@@ -124,3 +130,10 @@ def test_a_pods_status_was_written_when_its_last_writer_says() -> None:
     assert status_written(pod({}, managedFields=entries)) == 9.0
     assert status_written(pod({}, managedFields=entries[3:])) == 0.0
     assert status_written(pod({}, managedFields=entries[2:3])) is None
+
+
+def test_an_ending_is_the_same_though_the_container_runs_again() -> None:
+    one = ContainerTermination(5.0, 1, "Error", restarted=False)
+    assert is_same_termination(one, replace(one, restarted=True))
+    assert not is_same_termination(one, replace(one, restarted=True, finished_at=6.0))
+    assert not is_same_termination(one, replace(one, exit_code=2))
