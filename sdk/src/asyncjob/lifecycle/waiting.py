@@ -68,7 +68,7 @@ def _limit_wait_reason(job: JobView, spec: JsonObject, status: JsonObject) -> Wa
     reservations = [as_object(item) for item in items(status, "reservations")]
     key, where = job.gates.concurrency_key, f"queue {job.queue}"
     limit, per_key = opt_integer(spec, "maxConcurrency"), opt_integer(spec, "maxConcurrencyPerKey")
-    same = sum(text(one, "key") == key for one in reservations) if key else 0
+    same = sum(text(one, "key") == key for one in reservations)
     if limit is not None and len(reservations) >= limit:
         message = f"{where} has {len(reservations)} of {limit} reservations"
         return WaitReason(Reason.CONCURRENCY_LIMIT, message)
