@@ -240,6 +240,14 @@ def no_deduplication() -> AbstractContextManager[object]:
     return both()
 
 
+@mutation("a job is admitted without a live look for others with its id", SIMULATION)
+def admitted_by_late_view() -> AbstractContextManager[object]:
+    async def nobody(*_: object) -> bool:
+        return False
+
+    return patch.object(PreconditionChecker, "_has_live_duplicate", nobody)
+
+
 @mutation("dependencies are not waited for")
 def no_dependencies() -> AbstractContextManager[object]:
     left = (gates.not_before_gate, gates.suspend_gate)

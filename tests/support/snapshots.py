@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.policy import EffectivePolicy
@@ -17,7 +18,7 @@ from asyncjob_operator.core.decision import ChangePhase, Decision
 from asyncjob_operator.core.liveness import HolderStatus, PodView
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import OPEN_QUEUE, DecisionOptions, QueueView
-from asyncjob_operator.core.policies.deduplication import dedup_rank, is_live
+from asyncjob_operator.core.policies.deduplication import dedup_rank
 from asyncjob_operator.core.snapshot import Snapshot, observe
 
 EPOCH = 1_800_000_000.0

@@ -1,4 +1,7 @@
-"""A whole operator on a fake API server, with a clock and workers in the test's hands."""
+"""A whole operator on a fake API server, with a clock and workers in the test's hands.
+
+Two worlds of one session are two operators of one cluster.
+"""
 
 from typing import Any, cast
 
@@ -27,8 +30,10 @@ FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
 class World:
     """Jobs by name. What the server stores the operator sees, unless it is `blind`."""
 
-    def __init__(self, options: DecisionOptions | None = None) -> None:
-        self.session, self.now, self.blind = FakeSession(), 0.0, False
+    def __init__(
+        self, options: DecisionOptions | None = None, session: FakeSession | None = None
+    ) -> None:
+        self.session, self.now, self.blind = session or FakeSession(), 0.0, False
         self.metrics = OperatorMetrics()
         self._wanted: dict[str, None] = {}
         self._options = options or DecisionOptions()
@@ -140,11 +145,15 @@ class World:
         for _ in range(STEPS):
             if not self._wanted:
                 return
-            uid = next(iter(self._wanted))
+            await self.act(next(iter(self._wanted)))
+        raise AssertionError(f"never settles: {self._wanted}")
+
+    async def act(self, uid: str) -> None:
+        """Let the operator act on one job, if it has anything to do about it."""
+        if uid in self._wanted:
             del self._wanted[uid]
             await self._actor.reconcile(uid)
             self.observer.evaluate(uid)
-        raise AssertionError(f"never settles: {self._wanted}")
 
     async def pass_time(self, seconds: float) -> None:
         """Let time pass, and the operator act on what that brings."""
@@ -174,5 +183,6 @@ class World:
 
     def _is_claimable(self, obj: Object) -> bool:
         spec, status = obj["spec"], obj["status"]
-        free = not spec.get("dependsOn") and not spec.get("suspend") and not spec.get("cancel")
+        gates = ("dependsOn", "deduplicationId", "suspend", "cancel")
+        free = not any(spec.get(gate) for gate in gates)
         return status["phase"] == "Queued" and (free or status.get("admitted") is True)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import DependencyView, JobView, read_job
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.transitions import Actor, find_transition
@@ -28,7 +29,6 @@ from asyncjob_operator.core.heap import TimerHeap
 from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions, QueueView
-from asyncjob_operator.core.policies.deduplication import is_live
 from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
 from support.snapshots import EPOCH, WORKER, at, job, pod, raw, running, stamp
 

@@ -11,6 +11,7 @@ from asyncjob_operator.core.decision import (
     ChangePhase,
     CreateRerun,
     DuplicateStillLive,
+    NoLiveDuplicate,
     RefuseRedrive,
 )
 from asyncjob_operator.core.policies.deduplication import takes_precedence
@@ -86,7 +87,8 @@ def test_who_was_let_through_before_an_older_job_was_redriven_keeps_the_id() -> 
 def test_nobody_is_admitted_beside_another_live_holder_not_even_who_has_the_id() -> None:
     first, second = job(name="a", spec=DEDUP), job(name="b", spec=DEDUP)
     assert judged(seen(first, others=(second,)), at(0)).effect is None
-    assert judged(seen(first), at(0)).effect == Admit("admit")
+    alone = NoLiveDuplicate("ns", "uid-a", "one")
+    assert judged(seen(first), at(0)).effect == Admit("admit", alone)
     scheduled = job(Phase.SCHEDULED, "a", spec={**DEDUP, "notBefore": stamp(0)})
     effect = judged(seen(scheduled, others=(second,)), at(1)).effect
     assert isinstance(effect, ChangePhase)

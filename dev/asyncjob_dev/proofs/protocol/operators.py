@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from asyncjob.json_types import child
+from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import StatusFields, status_fields, status_merge_patch
 from asyncjob.lifecycle.phases import Phase
@@ -33,6 +34,7 @@ from asyncjob_operator.core.decision import (
     ChangePhase,
     CreateRerun,
     DuplicateStillLive,
+    NoLiveDuplicate,
     Precondition,
     UpdateWaitReason,
     WorkerReplaced,
@@ -40,7 +42,6 @@ from asyncjob_operator.core.decision import (
 from asyncjob_operator.core.liveness import UNKNOWN_HOLDER, HolderStatus
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import OPEN_QUEUE, DecisionOptions
-from asyncjob_operator.core.policies.deduplication import is_live
 from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
 
 NOW: Final = Now(monotonic=0.0, wall=1_767_225_600.0)
@@ -235,4 +236,10 @@ def _verified(state: State, precondition: Precondition | None) -> bool:
             return identity_of(number, state.workers[number].process) != replaced
         case DuplicateStillLive(_, _, uid):
             return any(view(job).uid == uid and is_live(view(job)) for job in state.jobs)
+        case NoLiveDuplicate(_, uid, held):
+            return not any(
+                view(job).gates.deduplication_id == held and is_live(view(job))
+                for job in state.jobs
+                if view(job).uid != uid
+            )
     raise TypeError(f"{precondition} is not decided in these worlds")

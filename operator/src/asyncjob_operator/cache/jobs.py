@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
+from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob_operator.core.admission.reservations import is_active
-from asyncjob_operator.core.policies.deduplication import DuplicateGroup, is_live
+from asyncjob_operator.core.policies.deduplication import DuplicateGroup
 from asyncjob_operator.core.retention import FinishedJob, finished_job
 
 K = TypeVar("K")

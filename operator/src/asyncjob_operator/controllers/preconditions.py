@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from asyncjob.errors import ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
+from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob.names import JOBS, PARENT_LABEL, WORKER_LEASE_PREFIX, collection_path, job_path
 from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.decision import (
+    AllOf,
     CancelCascades,
     ChildrenFinished,
     ContainerDown,
@@ -24,8 +27,10 @@ from asyncjob_operator.core.decision import (
     DependencyMissing,
     DependencyPrecondition,
     DuplicateStillLive,
+    NoLiveDuplicate,
     PodGone,
     Precondition,
+    SinglePrecondition,
     TypeUnserved,
     WorkerReplaced,
 )
@@ -97,12 +102,21 @@ class PreconditionChecker:
         match precondition:
             case None:
                 return True
+            case AllOf(preconditions):
+                return all([await self._holds(one) for one in preconditions])
+            case _:
+                return await self._holds(precondition)
+
+    async def _holds(self, precondition: SinglePrecondition) -> bool:
+        match precondition:
             case PodGone() | WorkerReplaced():
                 return precondition in self._verified or await self._verify_once(precondition)
             case ContainerDown():
                 return await self._is_container_down(precondition)
-            case DuplicateStillLive():
-                return await self._is_duplicate_live(precondition)
+            case DuplicateStillLive(namespace, name, uid):
+                return await self._is_duplicate_live(namespace, name, uid)
+            case NoLiveDuplicate():
+                return not await self._has_live_duplicate(precondition)
             case TypeUnserved():
                 return await self._is_type_unserved(precondition)
             case (
@@ -160,14 +174,32 @@ class PreconditionChecker:
             == (precondition.finished_at, precondition.exit_code)
         )
 
-    async def _is_duplicate_live(self, precondition: DuplicateStillLive) -> bool:
-        obj = await self._read(job_path(precondition.namespace, precondition.name))
+    async def _is_duplicate_live(self, namespace: str, name: str, uid: str) -> bool:
+        obj = await self._read(job_path(namespace, name))
         duplicate = read_job(obj) if obj is not None else None
-        if obj is None or duplicate is None or duplicate.uid != precondition.uid:
-            self._cache_updates.on_job_deleted(precondition.uid)
+        if obj is None or duplicate is None or duplicate.uid != uid:
+            self._cache_updates.on_job_deleted(uid)
             return False
         self._cache_updates.on_job(obj)
-        return not duplicate.finished and not duplicate.deleting
+        return is_live(duplicate)
+
+    async def _has_live_duplicate(self, precondition: NoLiveDuplicate) -> bool:
+        """Ask the API server, because the cache may not know the duplicate, or as finished.
+
+        The list is consistent, and of metadata: a duplicate may be as large as can be. What it
+        shows is read, so that the cache knows it from now on.
+        """
+        namespace, uid = precondition.namespace, precondition.uid
+        selector = {"fieldSelector": unfinished_with_id(precondition.deduplication_id)}
+        found = False
+        async for obj in self._session.list(
+            collection_path(namespace, JOBS), selector, accept=METADATA_LIST_TYPE
+        ):
+            meta = child(obj, "metadata")
+            other, name = text(meta, "uid"), text(meta, "name")
+            if other != uid and not found:
+                found = await self._is_duplicate_live(namespace, name, other)
+        return found
 
     async def _is_type_unserved(self, precondition: TypeUnserved) -> bool:
         """Ask the workers' Leases; where they correct the cache, the job goes on waiting."""

@@ -48,6 +48,15 @@ class DuplicateStillLive:
 
 
 @dataclass(frozen=True, slots=True)
+class NoLiveDuplicate:
+    """To verify by a live list: no job but this one is live with the deduplication id."""
+
+    namespace: str
+    uid: str
+    deduplication_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class TypeUnserved:
     """To verify by a live read: workers serve the queue, and none of them lists the type."""
 
@@ -102,14 +111,25 @@ DependencyPrecondition = (
 )
 """A precondition that concerns other jobs."""
 
-Precondition = (
+SinglePrecondition = (
     PodGone
     | WorkerReplaced
     | ContainerDown
     | DuplicateStillLive
+    | NoLiveDuplicate
     | TypeUnserved
     | DependencyPrecondition
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """To verify: each of these."""
+
+    preconditions: tuple[SinglePrecondition, ...]
+
+
+Precondition = SinglePrecondition | AllOf
 """What the cache says and a live read must confirm before an effect is written."""
 
 

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from asyncjob import names
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.submission.manifest import JobManifest, fingerprint_of_job
 
@@ -36,7 +37,7 @@ def match_existing(existing: JsonObject, wanted: JobManifest) -> Match:
     if has_same_key(existing, wanted):
         return Match.SAME if _has_same_fingerprint(existing, wanted) else Match.KEY_REUSED
     if wanted.deduplication_id and text(spec, "deduplicationId") == wanted.deduplication_id:
-        return Match.DUPLICATE if is_live(existing) else Match.FINISHED_DUPLICATE
+        return Match.DUPLICATE if is_live(read_job(existing)) else Match.FINISHED_DUPLICATE
     keyed = wanted.idempotency_key is not None or wanted.deduplication_id is not None
     return Match.SAME if not keyed and _has_same_fingerprint(existing, wanted) else Match.NAME_TAKEN
 
@@ -64,12 +65,6 @@ def is_withdrawn(job: JsonObject) -> bool:
 def withdrawal_patch() -> JsonObject:
     """Return the merge-patch that takes back a job whose key another one had first."""
     return {"metadata": {"labels": {names.IDEMPOTENCY_LABEL: None}}, "spec": {"cancel": True}}
-
-
-def is_live(job: JsonObject) -> bool:
-    """Return whether the job holds its deduplicationId."""
-    view = read_job(job)
-    return not view.finished and not view.deleting
 
 
 def _has_same_fingerprint(existing: JsonObject, wanted: JobManifest) -> bool:

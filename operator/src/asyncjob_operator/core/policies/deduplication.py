@@ -1,4 +1,9 @@
-"""`spec.deduplicationId`: one of the live jobs with an id keeps it, the others are cancelled."""
+"""`spec.deduplicationId`: one of the live jobs with an id keeps it, the others are cancelled.
+
+A job is admitted, or redriven, only once a live list has shown no other live job with its id. The
+list comes after the version that the write goes by. So of two jobs that operators let through at
+the same time, by however old views, the later list shows the other job: it was live by then.
+"""
 
 from bisect import bisect_left, insort
 from typing import Final
@@ -6,16 +11,16 @@ from typing import Final
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import cancel_waiting_job
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_operator.core.decision import ChangePhase, DuplicateStillLive, PolicyResult
+from asyncjob_operator.core.decision import (
+    ChangePhase,
+    DuplicateStillLive,
+    NoLiveDuplicate,
+    PolicyResult,
+)
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.snapshot import Snapshot, never_started
 
 DedupRank = tuple[bool, str, str]
-
-
-def is_live(job: JobView) -> bool:
-    """Return whether the job holds its deduplication id."""
-    return not job.finished and not job.deleting
 
 
 def takes_precedence(other: JobView, job: JobView) -> bool:
@@ -62,6 +67,20 @@ class DuplicateGroup:
 
 def _is_established(job: JobView) -> bool:
     return job.phase is Phase.RUNNING or job.admitted or not never_started(job)
+
+
+def sole_live_precondition(job: JobView) -> NoLiveDuplicate | None:
+    """Return what a live list must confirm before the job may hold its deduplication id."""
+    held = job.gates.deduplication_id
+    return NoLiveDuplicate(job.namespace, job.uid, held) if held else None
+
+
+def admission_precondition(job: JobView) -> NoLiveDuplicate | None:
+    """Return what a live list must confirm before the job is admitted.
+
+    A job that has begun since its creation or redrive has held its id ever since.
+    """
+    return sole_live_precondition(job) if never_started(job) else None
 
 
 DUPLICATE: Final = "duplicate"

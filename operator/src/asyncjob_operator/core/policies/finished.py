@@ -21,6 +21,7 @@ from asyncjob_operator.core.decision import (
     Wait,
 )
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.deduplication import sole_live_precondition
 from asyncjob_operator.core.snapshot import Snapshot
 
 DISMISS: Final = "dismiss"
@@ -47,7 +48,8 @@ def redrive(snapshot: Snapshot, now: Now) -> PolicyResult:
         return None
     holder = snapshot.live_duplicate
     if holder is None:
-        return ChangePhase(REDRIVE, redriven(job, now=now.timestamp))
+        change = redriven(job, now=now.timestamp)
+        return ChangePhase(REDRIVE, change, sole_live_precondition(job))
     if snapshot.refused_redrive == job.control.redrive:
         return None
     message = f"not redriven: {holder.name} is live and has the same deduplicationId"

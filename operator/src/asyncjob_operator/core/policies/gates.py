@@ -5,7 +5,8 @@ order; all policies that queue, hold or admit a job ask for the first that is cl
 queue with limits also needs a reservation.
 
 While another live job has the same deduplication id, a job is not admitted: the other is cancelled
-first, by a write that fails if it was admitted meanwhile, so that never both are admitted. An
+first, by a write that fails if it was admitted meanwhile. That there is none is confirmed by a live
+list (see `deduplication`), so that never two are admitted. An
 admission is withdrawn by moving the job to Pending, if it was admitted before its queue had a limit
 or if no worker of the queue lists its type any more.
 """
@@ -20,14 +21,17 @@ from asyncjob.lifecycle.phases import Reason
 from asyncjob_operator.core.decision import (
     AWAIT_RESERVATION,
     Admit,
+    AllOf,
     ChangePhase,
     ChildrenFinished,
     PolicyResult,
+    Precondition,
     UpdateWaitReason,
     Wait,
 )
 from asyncjob_operator.core.dependencies import DependencyState
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.deduplication import admission_precondition
 from asyncjob_operator.core.snapshot import Snapshot
 
 
@@ -166,7 +170,7 @@ def _queue_job(snapshot: Snapshot, now: Now) -> ChangePhase:
     change = promote(snapshot.job, now=now.timestamp)
     if first_closed_gate(snapshot, now) or snapshot.live_duplicate or snapshot.queue.has_limits:
         return ChangePhase(PROMOTE, replace(change, fields={**change.fields, "admitted": None}))
-    return ChangePhase(PROMOTE, change, children_precondition(snapshot))
+    return ChangePhase(PROMOTE, change, _admission_precondition(snapshot))
 
 
 ADMIT: Final = "admit"
@@ -181,7 +185,14 @@ def admit(snapshot: Snapshot, now: Now) -> PolicyResult:
         return None
     if limited and not snapshot.has_reservation:
         return AWAIT_RESERVATION if snapshot.type_known else None
-    return Admit(ADMIT, children_precondition(snapshot))
+    return Admit(ADMIT, _admission_precondition(snapshot))
+
+
+def _admission_precondition(snapshot: Snapshot) -> Precondition | None:
+    """Return what live reads must confirm before the job is admitted."""
+    children = children_precondition(snapshot)
+    alone = admission_precondition(snapshot.job)
+    return AllOf((children, alone)) if children and alone else children or alone
 
 
 WITHDRAW_UNRESERVED: Final = "withdraw-unreserved"

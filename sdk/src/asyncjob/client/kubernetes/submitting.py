@@ -20,22 +20,13 @@ from asyncjob.client.kubernetes.calls import ApiServer, Params, jobs_path
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.session import METADATA_LIST_TYPE
-from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
 from asyncjob.rest.submission import Submitted
 from asyncjob.submission import JobManifest, Match, match_existing, sequence_of
-from asyncjob.submission.matching import has_same_key, is_live, withdrawal_patch
-
-
-def live_duplicates_selector(deduplication_id: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a LIST of the unfinished jobs with the id."""
-    dead = [f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES)]
-    return (
-        (
-            "fieldSelector",
-            ",".join([f"spec.deduplicationId={_escape_selector_value(deduplication_id)}", *dead]),
-        ),
-    )
+from asyncjob.submission.matching import has_same_key, withdrawal_patch
 
 
 async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
@@ -45,7 +36,8 @@ async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
         return
     meta = child(job, "metadata")
     path = jobs_path(text(meta, "namespace"))
-    for name in await api.list_all(path, live_duplicates_selector(held), _name_if_live):
+    params = (("fieldSelector", unfinished_with_id(held)),)
+    for name in await api.list_all(path, params, _name_if_live):
         raise DuplicateJobError(
             f"deduplicationId: job {name} has it and is live; redrive {text(meta, 'name')} once"
             " that has finished",
@@ -54,12 +46,7 @@ async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
 
 
 def _name_if_live(job: JsonObject) -> str | None:
-    return _name(job) if is_live(job) else None
-
-
-def _escape_selector_value(value: str) -> str:
-    """Return the text as the right side of a field selector takes it."""
-    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+    return _name(job) if is_live(read_job(job)) else None
 
 
 READ_VALID_SECONDS: Final = 30.0
@@ -121,8 +108,8 @@ async def _find_live(api: ApiServer, submission: JobManifest) -> JsonObject | No
     """Return a live job with the id, whoever created it: also one applied with kubectl."""
     found = await api.list_all(
         jobs_path(submission.namespace),
-        live_duplicates_selector(submission.deduplication_id or ""),
-        lambda job: job if has_same_key(job, submission) or is_live(job) else None,
+        (("fieldSelector", unfinished_with_id(submission.deduplication_id or "")),),
+        lambda job: job if has_same_key(job, submission) or is_live(read_job(job)) else None,
         reduce=lambda jobs: sorted(jobs, key=lambda job: not has_same_key(job, submission))[:1],
     )
     return next(iter(found), None)
