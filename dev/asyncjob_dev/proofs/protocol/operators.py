@@ -106,9 +106,10 @@ def operator_steps(world: World, state: State, number: int) -> Iterator[Step]:
         blank = operator._replace(seen=(None,) * len(state.jobs))
         restarted = _with(state, number, blank)._replace(faults=state.faults - 1)
         yield Step(f"{name} starts again", restarted, is_fault=True)
-    if world.related and operator.cache != state.jobs:
-        yield Step(f"{name} catches up", _with(state, number, operator._replace(cache=state.jobs)))
     for place, job in enumerate(state.jobs):
+        if world.related and operator.cache[place] != job:
+            known = _knowing(operator, place, job)
+            yield Step(f"{name} gets to know job {place}", _with(state, number, known))
         yield from _sees(state, number, place, job)
         yield from _reconciles(world, state, number, place, job)
 
@@ -134,6 +135,11 @@ def _seeing(operator: Operator, place: int, seen: Observation | None) -> Operato
     return operator._replace(seen=known)
 
 
+def _knowing(operator: Operator, place: int, job: Stored) -> Operator:
+    known = (*operator.cache[:place], job, *operator.cache[place + 1 :])
+    return operator._replace(cache=known)
+
+
 def _reconciles(world: World, state: State, number: int, place: int, job: Stored) -> Iterator[Step]:
     """Read the job, decide, verify, write; what is known of workers and other jobs may be old."""
     operator = state.operators[number]
@@ -144,7 +150,9 @@ def _reconciles(world: World, state: State, number: int, place: int, job: Stored
         action = action_on(job, seen, holder, _duplicate(others, place), options)
         if action is None:
             continue
-        if "verify" not in world.without and not _verified(state, action.precondition):
+        if _precaution(action.precondition) not in world.without and not _verified(
+            state, action.precondition
+        ):
             continue
         reading = _seeing(operator, place, remembered(seen, job))
         said = _said(action.after, place)
@@ -152,8 +160,7 @@ def _reconciles(world: World, state: State, number: int, place: int, job: Stored
             text = f"operator {number} {said}"
             yield Step(text, write(_with(state, number, reading), place, action.after))
             continue
-        newest = (*others[:place], job, *others[place + 1 :])
-        waits = reading._replace(cache=newest).awaiting(place, action.body)
+        waits = _knowing(reading, place, job).awaiting(place, action.body)
         if waits != operator:
             yield Step(f"operator {number} decides: {said}", _with(state, number, waits))
 
@@ -178,13 +185,9 @@ def _holders(state: State, job: Stored) -> Iterator[HolderStatus]:
 
 
 def _duplicate(others: tuple[Stored, ...], place: int) -> JobView | None:
-    """Return the other live job with the same deduplication id, as the cache has it."""
-    mine = view(others[place]).gates.deduplication_id if others else None
-    for number, job in enumerate(others):
-        other = view(job)
-        if number != place and mine and other.gates.deduplication_id == mine and is_live(other):
-            return other
-    return None
+    """Return the other live job, as the cache has it; all jobs have the same deduplication id."""
+    known = (view(job) for number, job in enumerate(others) if number != place and job)
+    return next(filter(is_live, known), None)
 
 
 class Action(NamedTuple):
@@ -226,6 +229,11 @@ def action_on(
     return None if after is None or after == job else Action(precondition, body, after)
 
 
+def _precaution(precondition: Precondition | None) -> str:
+    """Return the name of the precaution that a precondition is."""
+    return "look" if isinstance(precondition, NoLiveDuplicate) else "verify"
+
+
 def _verified(state: State, precondition: Precondition | None) -> bool:
     """Return whether live reads confirm what the decision took from the cache."""
     match precondition:
@@ -236,10 +244,6 @@ def _verified(state: State, precondition: Precondition | None) -> bool:
             return identity_of(number, state.workers[number].process) != replaced
         case DuplicateStillLive(_, _, uid):
             return any(view(job).uid == uid and is_live(view(job)) for job in state.jobs)
-        case NoLiveDuplicate(_, uid, held):
-            return not any(
-                view(job).gates.deduplication_id == held and is_live(view(job))
-                for job in state.jobs
-                if view(job).uid != uid
-            )
+        case NoLiveDuplicate(_, uid, _):
+            return not any(view(job).uid != uid and is_live(view(job)) for job in state.jobs)
     raise TypeError(f"{precondition} is not decided in these worlds")

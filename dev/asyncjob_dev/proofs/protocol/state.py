@@ -64,7 +64,10 @@ class Operator(NamedTuple):
 
     seen: tuple[Observation | None, ...]
     cache: tuple[Stored, ...]
-    """Other jobs as its watch has shown them; only where jobs depend on one another."""
+    """Jobs as it has come to know them, empty for none; only where jobs depend on one another.
+
+    A list or live reads may show a newer job before an older one, so each may be any version.
+    """
 
     pending: tuple[str, ...]
     """For each job a write that is on its way, its precondition verified; empty for none.
@@ -135,7 +138,7 @@ def identity_of(worker: int, process: int) -> str:
 
 def start(world: World, jobs: tuple[Stored, ...]) -> State:
     """Return the first state."""
-    cache, nobody = jobs if world.related else (), (None,) * len(jobs)
+    cache, nobody = ("",) * len(jobs) if world.related else (), (None,) * len(jobs)
     nothing = Operator(nobody, cache, ("",) * len(jobs))
     return State(
         jobs,

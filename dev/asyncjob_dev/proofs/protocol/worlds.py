@@ -91,5 +91,7 @@ LONG_WORLDS: Final = (
 TWINS: Final = {
     precaution: replace(TINY, name=f"tiny-without-{precaution}", without=frozenset({precaution}))
     for precaution in ("fence", "verify", "patience", "stop")
+} | {
+    "look": replace(DUPLICATES, name="duplicates-without-look", without=frozenset({"look"})),
 }
 """Worlds that lack a precaution of worker or operator, by its name."""
