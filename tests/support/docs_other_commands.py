@@ -39,8 +39,11 @@ ON_THE_SYSTEM = {
 }
 """Programs of others whose options nobody looks at here, and why that is enough."""
 
-_DISTRIBUTIONS = {"asyncjob-sdk": "sdk", "asyncjob-worker": "worker-image"} | {
-    "asyncjob-operator": "operator"
+_DISTRIBUTIONS = {
+    "asyncjob-dev": "dev",
+    "asyncjob-operator": "operator",
+    "asyncjob-sdk": "sdk",
+    "asyncjob-worker": "worker-image",
 }
 _OTHER_DISTRIBUTIONS = {"s3fs": "the driver of a store that is not ours"}
 _OPTION_WITH_VALUE = {"-H", "-X", "-d", "--retry", "--retry-delay"}
