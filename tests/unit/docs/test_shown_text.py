@@ -112,7 +112,7 @@ def test_every_entry_is_about_something_that_is_shown() -> None:
     assert named == {*CHECKED, *NOT_CHECKED, *OWN}
 
 
-@pytest.mark.parametrize(("file", "words"), {*CHECKED.values(), *GENERATED.values()})
+@pytest.mark.parametrize(("file", "words"), sorted({*CHECKED.values(), *GENERATED.values()}))
 def test_the_test_that_is_named_is_there(file: str, words: str) -> None:
     assert words in (ROOT / file).read_text(encoding="utf-8")
 
