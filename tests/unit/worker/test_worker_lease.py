@@ -142,6 +142,22 @@ async def test_the_end_empties_the_lease() -> None:
     assert call.body == {"spec": {"holderIdentity": ""}, "metadata": {"resourceVersion": "7"}}
 
 
+async def test_the_end_goes_on_after_a_write_that_was_still_on_its_way() -> None:
+    changed = ConflictError("the mark of the drain came in between")
+    session = FakeSession(create=[OK], merge_patch=[OK, AWAY, changed, OK], get=[LISTED])
+    ours = announcer(session)
+    await ours.register()
+    await ours.mark_draining()
+    await ours.deregister()
+    empty = {"spec": {"holderIdentity": ""}, "metadata": {"resourceVersion": "7"}}
+    assert [call.body == empty for call in session.made("merge_patch")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
 async def test_no_error_stops_the_end() -> None:
     session = FakeSession(get=[AWAY])
     await announcer(session).deregister()

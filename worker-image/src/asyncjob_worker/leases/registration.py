@@ -160,14 +160,17 @@ class WorkerRegistration:
 
     async def _remove_holder(self) -> None:
         body: JsonObject = {"spec": {"holderIdentity": ""}}
-        if self._version:
-            with suppress(ConflictError):  # perhaps by a renewal of ours whose answer was lost
+        while True:
+            if not self._version:
+                lease = await self._read()
+                if text(child(lease, "spec"), "holderIdentity") != self._lease.holder.worker:
+                    return
+                self._note(lease)
+            # A write of ours that nobody waits for any more, such as the mark of a drain that is
+            # over, may come in between.
+            with suppress(ConflictError):
                 await self._patch(body)
                 return
-        lease = await self._read()
-        if text(child(lease, "spec"), "holderIdentity") == self._lease.holder.worker:
-            self._note(lease)
-            await self._patch(body)
 
     async def _try_write(self, message: str) -> None:
         try:
