@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from asyncjob.app import WorkerApp
 from asyncjob.errors import ApiError, AsyncJobError, ExpiredError
@@ -18,21 +18,18 @@ from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.server import API_SERVER_CONNECTIONS, FIELD_MANAGER
 from asyncjob_gateway.telemetry import GatewayMetrics
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.operator import Operator
 from asyncjob_operator.process import OperatorRuntime
 from asyncjob_operator.settings import Settings as OperatorSettings
 from asyncjob_simulation.cluster import NAMESPACE, Container
-from asyncjob_simulation.processes import Process, current_process
+from asyncjob_simulation.processes import HEARTBEAT, Process, current_process
 from asyncjob_worker.cli import SPARE_CONNECTIONS, WorkerExitCode
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.settings import Settings as WorkerSettings
 from asyncjob_worker.settings import identify
 from asyncjob_worker.worker import Worker
-
-HEARTBEAT: Final = "heartbeat"
-"""The name of the worker's second thread."""
-
 
 # ---- operator
 
@@ -104,14 +101,19 @@ def _handler(listener: Operator, watched: WatchedCollection) -> Callable[[str | 
     return listener.on_queue_event
 
 
-async def run_operator(container: Container, settings: OperatorSettings) -> int:
-    """Run an operator as kopf would."""
+async def run_operator(
+    container: Container,
+    settings: OperatorSettings,
+    on_start: Callable[[JobEvaluator], None] = lambda _: None,
+) -> int:
+    """Run an operator as kopf would; `on_start` is given what it knows."""
     runtime = OperatorRuntime(container.access, settings)
     kopf = KopfWatches(KubeSession(container.access, field_manager="asyncjob-operator"))
     runtime.kopf_session = cast("KopfSession", kopf)
     stop = asyncio.Event()
     container.on_terminate = stop.set
     await runtime.start()
+    on_start(runtime.operator._components.job_evaluator)  # noqa: SLF001  # there to be judged
     await stop.wait()
     await runtime.stop()
     return 0
@@ -184,6 +186,8 @@ class Gateway:
     """A gateway's way of submitting: its operations on its caches, without HTTP in front."""
 
     operations: Operations | None = None
+    caches: dict[str, NamespaceCache] = field(default_factory=dict)
+    """What its process knows, by the name of that."""
 
     async def run(self, container: Container) -> int:
         """Keep the caches up to date until SIGTERM."""
@@ -193,6 +197,7 @@ class Gateway:
         ) as session:
             cache = NamespaceCache(NAMESPACE)
             self.operations = Operations(session, cache, metrics, _allow)
+            self.caches[container.process.name] = cache
             container.process.on_death.append(self._forget)
             stop = asyncio.Event()
             container.on_terminate = stop.set
@@ -205,6 +210,7 @@ class Gateway:
 
     def _forget(self) -> None:
         self.operations = None
+        self.caches.clear()
 
     def submit(
         self, process: Process, submission: Submission

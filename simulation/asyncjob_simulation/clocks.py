@@ -5,6 +5,7 @@ process sees its own wall clock; monotonic clocks follow virtual time.
 """
 
 import asyncio
+import concurrent.futures
 import gc
 import logging
 import random
@@ -22,6 +23,7 @@ import structlog
 
 from asyncjob_simulation.event_loop import SimulationLoop
 from asyncjob_simulation.processes import current_process
+from asyncjob_worker.leases.held_job import HeldJob
 
 EPOCH: Final = 1_800_000_000.0
 """2027-01-15T08:00:00Z, when virtual time begins."""
@@ -35,6 +37,20 @@ WITH_DATETIME: Final = (
     "asyncjob_worker.clock",
 )
 """Modules whose `datetime` is replaced."""
+
+
+HASHED_BY_ADDRESS: Final[tuple[type, ...]] = (HeldJob, concurrent.futures.Future)
+"""Kinds of objects that the product keeps in sets: in the order of where they lie in memory."""
+
+
+def _numbering() -> Callable[[object], int]:
+    """Return a hash that numbers objects in the order in which they are first put into a set."""
+    numbers: dict[int, tuple[int, object]] = {}  # keeps them, so that no address is used again
+
+    def number_of(obj: object) -> int:
+        return numbers.setdefault(id(obj), (len(numbers), obj))[0]
+
+    return number_of
 
 
 def true_time(loop: asyncio.AbstractEventLoop) -> float:
@@ -103,6 +119,8 @@ def virtual_world(
         stack.enter_context(patch.object(operator, "freeze_gc", nullcontext))
         stack.enter_context(patch.object(secrets, "token_hex", token_hex))
         stack.enter_context(patch.object(uuid, "uuid4", uuid4))
+        for kind in HASHED_BY_ADDRESS:
+            stack.enter_context(patch.object(kind, "__hash__", _numbering()))
         state = random.getstate()
         stack.callback(random.setstate, state)
         random.seed(f"product/{seed}")

@@ -177,7 +177,14 @@ class Cluster:
         self.replicas.append(replica)
         self._create_pod(replica)
 
+    def remove(self, replica: Replica, grace: float) -> None:
+        """Run a replica no more, as when a deployment is scaled down."""
+        replica.is_wanted = False
+        self.evict(replica, grace)
+
     def _create_pod(self, replica: Replica) -> None:
+        if not replica.is_wanted:
+            return
         replica.starts += 1
         name = f"{replica.name}-{replica.starts}"
         body = {
@@ -281,9 +288,8 @@ class Cluster:
         if container is not None:
             container.process.call(container.on_terminate)
         self._later(grace, self._remove, pod)
-        if replica.is_wanted:
-            pause = self.network.chooser.dice.between(f"{pod.name}|replaced", 0.5, 5.0)
-            self._later(pause, self._create_pod, replica)
+        pause = self.network.chooser.dice.between(f"{pod.name}|replaced", 0.5, 5.0)
+        self._later(pause, self._create_pod, replica)
 
     def lose_node(self, replica: Replica, *, stays_alive: float, noticed_after: float) -> None:
         """Cut a pod's node off for good; its processes go on for a while, which nobody can see."""

@@ -58,12 +58,12 @@ CURRENT: Final[ContextVar[Thread | None]] = ContextVar("asyncjob_simulation_thre
 class _Future(asyncio.Future[Any]):
     """Hashed by a number: sets of futures then have the same order in every process."""
 
-    _numbers = 0
+    numbers = 0
 
     def __init__(self, *, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop=loop)
-        _Future._numbers += 1
-        self._number = _Future._numbers
+        _Future.numbers += 1
+        self._number = _Future.numbers
 
     def __hash__(self) -> int:
         return self._number
@@ -72,7 +72,7 @@ class _Future(asyncio.Future[Any]):
 class SimulatedTask(asyncio.Task[Any]):
     """Hashed by a number, like futures; knows its thread."""
 
-    _numbers = 0
+    numbers = 0
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class SimulatedTask(asyncio.Task[Any]):
         loop: asyncio.AbstractEventLoop,
         context: Context | None = None,
     ) -> None:
-        SimulatedTask._numbers += 1
-        self._number = SimulatedTask._numbers
+        SimulatedTask.numbers += 1
+        self._number = SimulatedTask.numbers
         self.thread = CURRENT.get() if context is None else context.get(CURRENT)
         super().__init__(coro, loop=loop, name=f"task-{self._number}", context=context)
 
@@ -106,6 +106,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._steps_at_once = 0
         self._moment_ends = 0.0
         self.steps = 0
+        _Future.numbers = SimulatedTask.numbers = 0  # whatever was simulated before
         self.set_task_factory(_make_task)
 
     # ---- what asyncio asks for

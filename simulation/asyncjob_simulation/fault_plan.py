@@ -1,7 +1,4 @@
-"""Which faults a seed has: how often requests go wrong, and what befalls processes, and when.
-
-Each seed has some kinds of faults only, each more or less often: one kind may hide another.
-"""
+"""What befalls the processes of one seed, and when."""
 
 from collections.abc import Callable, Sequence
 from contextvars import Context
@@ -9,52 +6,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from asyncjob_simulation.actors import HEARTBEAT
 from asyncjob_simulation.cluster import Cluster, Replica
 from asyncjob_simulation.dice import Dice
-from asyncjob_simulation.network import Rates
-from asyncjob_simulation.processes import MAIN, Process
-
-_KIND_CHANCE: Final = 0.45
-"""How likely a kind of fault is to be in a seed at all."""
+from asyncjob_simulation.processes import HEARTBEAT, MAIN, Process
+from asyncjob_simulation.swarm import Swarm
 
 _EVENT_CHANCE: Final = 0.7
 _SOON_SECONDS: Final = 10.0
 """How long a fault waits for the next change that its victim makes."""
 
-_HIGHEST: Final = {
-    "lost_before": 0.2,
-    "lost_after": 0.3,
-    "late": 0.15,
-    "slow": 0.2,
-    "unavailable": 0.2,
-    "throttled": 0.3,
-    "timed_out_after": 0.15,
-    "refused": 0.02,
-    "watch_cut": 0.05,
-    "watch_expired": 0.03,
-    "watch_slow": 0.2,
-    "watch_dropped": 0.02,
-}
-"""The highest rate of each kind."""
-
-GENTLE_SPACING: Final = 2.0
-"""Where answers may cost no attempt, a process has no more than one fault in so many seconds."""
+_BURST_SECONDS: Final = 6.0
+"""How close to each other faults come where they come in bursts."""
 
 
-def rates_of(dice: Dice, *, is_gentle: bool) -> Rates:
-    """Return how often requests go wrong; gently, so that no job may lose an attempt by it."""
-    rates = {kind: _rate(dice, kind, highest) for kind, highest in _HIGHEST.items()}
-    if is_gentle:
-        rates.update(slow=0.0, watch_dropped=0.0, spacing=GENTLE_SPACING)
-        return Rates(silent=dice.choice("silent", (0.0, 0.5)), **rates)
-    return Rates(silent=dice.choice("silent", (0.0, 0.2, 0.5)), **rates)
-
-
-def _rate(dice: Dice, kind: str, highest: float) -> float:
-    if not dice.happens(f"kind {kind}", _KIND_CHANCE):
-        return 0.0
-    return highest * float(dice.fraction(f"rate of {kind}") ** 2)
+_HARMLESS: Final = ("kill", "hold", "cut", "stall", "compact", "clock", "quota")
+"""Kinds of faults that need not cost any attempt while workers are spared where it would."""
 
 
 @dataclass
@@ -63,16 +29,39 @@ class FaultPlan:
 
     cluster: Cluster
     dice: Dice
+    swarm: Swarm
     operators: Sequence[Replica]
     workers: Sequence[Replica]
     gateway: Replica
 
     def plan(self, seconds: float) -> None:
         """Have faults happen within so many seconds."""
-        kinds: dict[str, tuple[int, Callable[[str], None]]] = {
+        kinds = self._kinds()
+        if self.swarm.is_gentle:
+            kinds = {kind: kinds[kind] for kind in _HARMLESS}
+        for kind, (usually, cause) in kinds.items():
+            if not self.dice.happens(f"kind {kind}", self.swarm.kind_chance):
+                continue
+            for number in range(max(1, round(usually * self.swarm.vigour))):
+                name = f"{kind} {number}"
+                self._later(self._moment(name, seconds), self._cause, name, cause)
+
+    def _moment(self, name: str, seconds: float) -> float:
+        """Return when a fault is to come."""
+        at = self.dice.between(f"{name} at", 0.5, seconds)
+        if not self.swarm.bursts:
+            return at
+        burst = self.dice.number(f"{name} burst", 1, self.swarm.bursts)
+        since = self.dice.between(f"{name} in burst", 0.0, _BURST_SECONDS)
+        return self.dice.between(f"burst {burst}", 0.5, seconds) + since
+
+    def _kinds(self) -> dict[str, tuple[int, Callable[[str], None]]]:
+        """Return how many faults of each kind there are usually, and what causes one."""
+        return {
             "kill": (8, self._kill),
             "hold": (6, self._hold),
             "block": (6, self._block),
+            "starve": (4, self._starve),
             "evict": (4, self._evict),
             "lose node": (2, self._lose_node),
             "cut": (8, self._cut),
@@ -81,14 +70,8 @@ class FaultPlan:
             "compact": (4, self._compact),
             "clock": (6, self._step_clock),
             "roll": (1, self._roll),
+            "quota": (2, self._exceed_quota),
         }
-        for kind, (most, cause) in kinds.items():
-            if not self.dice.happens(f"kind {kind}", _KIND_CHANCE):
-                continue
-            for number in range(most):
-                name = f"{kind} {number}"
-                at = self.dice.between(f"{name} at", 0.5, seconds)
-                self._later(at, self._cause, name, cause)
 
     def _cause(self, name: str, cause: Callable[[str], None]) -> None:
         if self.cluster.network.chooser.wants(name, _EVENT_CHANCE, name):
@@ -97,10 +80,22 @@ class FaultPlan:
 
     def _victim(self, name: str, replicas: Sequence[Replica]) -> Process | None:
         running = [replica.process for replica in replicas if replica.process]
+        picked_on = self.dice.choice("picked on", self._all()).process
+        if picked_on in running and self.dice.happens(f"{name} again", self.swarm.one_victim):
+            return picked_on
         return self.dice.choice(f"{name} whom", running) if running else None
 
+    def _some(self) -> Sequence[Replica]:
+        """Return workers; where they are to be spared, the others."""
+        return self._others() if self.swarm.is_gentle else self.workers
+
+    def _others(self) -> list[Replica]:
+        return [*self.operators, self.gateway]
+
     def _all(self) -> list[Replica]:
-        return [*self.workers, *self.operators, self.gateway]
+        """Return all that may be befallen."""
+        others = self._others()
+        return others if self.swarm.is_gentle else [*self.workers, *others]
 
     def _kill(self, name: str) -> None:
         process = self._victim(name, self._all())
@@ -113,7 +108,7 @@ class FaultPlan:
             self._later(_SOON_SECONDS + 0.5, process.kill)
 
     def _hold(self, name: str) -> None:
-        process = self._victim(name, [*self.workers, *self.operators])
+        process = self._victim(name, self._all())
         if process is not None and process.held_since is None:
             seconds = self.dice.choice(f"{name} long", (0.6, 4.0, 8.0, 12.0, 20.0, 40.0))
             self.cluster.recorder.note("FAULT", f"stops {process.name} for {seconds} s")
@@ -128,9 +123,18 @@ class FaultPlan:
         process = self._victim(name, self.workers)
         if process is not None:
             thread = self.dice.choice(f"{name} thread", (MAIN, HEARTBEAT))
-            seconds = self.dice.choice(f"{name} long", (0.5, 2.0, 4.0, 8.0, 20.0))
+            seconds = self.dice.choice(f"{name} long", (0.5, 2.0, 5.0, 8.0, 9.5, 20.0))
             self.cluster.recorder.note("FAULT", f"blocks {process.name}, {thread}, for {seconds} s")
             self._soon(name, process, partial(process.block, seconds, thread))
+
+    def _starve(self, name: str) -> None:
+        """Have a machine give a worker neither its event loop a turn nor the network an answer."""
+        process = self._victim(name, self.workers)
+        if process is not None:
+            seconds = self.dice.choice(f"{name} long", (3.0, 9.0, 14.0))
+            self.cluster.recorder.note("FAULT", f"starves {process.name} for {seconds} s")
+            process.block(seconds)
+            self._cut_off(process, seconds - self.dice.between(f"{name} sooner", 0.0, 2.0))
 
     def _evict(self, name: str) -> None:
         replica = self.dice.choice(f"{name} whom", self._all())
@@ -147,7 +151,7 @@ class FaultPlan:
 
     def _cut(self, name: str) -> None:
         of_workers = self.dice.happens(f"{name} of workers", 0.7)
-        process = self._victim(name, self.workers if of_workers else self._all())
+        process = self._victim(name, self._some() if of_workers else self._all())
         if process is not None:
             seconds = self.dice.choice(f"{name} long", (3.0, 8.0, 15.0, 25.0, 60.0))
             self.cluster.recorder.note("FAULT", f"cuts {process.name} off for {seconds} s")
@@ -166,7 +170,8 @@ class FaultPlan:
 
     def _stall(self, name: str) -> None:
         of_operators = self.dice.happens(f"{name} of operators", 0.5)
-        process = self._victim(name, self.operators if of_operators else self._all())
+        everyone = [*self.workers, *self._others()]
+        process = self._victim(name, self.operators if of_operators else everyone)
         if process is not None:
             what = self.dice.choice(f"{name} what", ("asyncjobs", "asyncqueues", "leases", "pods"))
             seconds = self.dice.choice(f"{name} long", (2.0, 6.0, 12.0, 25.0))
@@ -183,7 +188,8 @@ class FaultPlan:
 
     def _step_clock(self, name: str) -> None:
         of_workers = self.dice.happens(f"{name} of workers", 0.7)
-        process = self._victim(name, self.workers if of_workers else self._all())
+        everyone = [*self.workers, *self._others()]
+        process = self._victim(name, self.workers if of_workers else everyone)
         if process is not None:
             seconds = self.dice.choice(f"{name} by", (-3600.0, -60.0, -10.0, 10.0, 60.0, 3600.0))
             self.cluster.recorder.note(
@@ -191,26 +197,39 @@ class FaultPlan:
             )
             process.wall_offset += seconds
 
+    def _exceed_quota(self, name: str) -> None:
+        seconds = self.dice.choice(f"{name} long", (30.0, 130.0, 200.0))
+        self.cluster.recorder.note("FAULT", f"no more jobs of operators for {seconds} s")
+        network = self.cluster.network
+        until = self.cluster.loop.time() + seconds
+        network.quota_exceeded_until = max(network.quota_exceeded_until, until)
+
     def _roll(self, _: str) -> None:
         self.cluster.recorder.note("FAULT", "rolls all workers")
         for number, replica in enumerate(self.workers):
             self._later(number * 2.0, self.cluster.evict, replica, 30.0)
 
     def _soon(self, name: str, process: Process, befall: Callable[[], object]) -> None:
-        """Have something befall a process now, or once its next change of a job is stored.
+        """Have something befall a process now, or when most can go wrong.
 
-        Just after a change, before its answer is there, is when most can go wrong.
+        That is once its next change of a job is stored, before its answer is there, or once its
+        next request has gone wrong.
         """
-        if self.dice.happens(f"{name} now", 0.5):
+        network = self.cluster.network
+        when = self.dice.fraction(f"{name} when")
+        if when < 0.5:  # noqa: PLR2004  # shares
             befall()
             return
-        self.cluster.network.after_write[process.name] = befall
-        self._later(_SOON_SECONDS, self._give_up, process, befall)
+        waiting = network.after_write if when < 0.8 else network.after_fault  # noqa: PLR2004
+        waiting[process.name] = befall
+        self._later(_SOON_SECONDS, self._give_up, waiting, process.name, befall)
 
-    def _give_up(self, process: Process, befall: Callable[[], object]) -> None:
-        after_write = self.cluster.network.after_write
-        if after_write.get(process.name) is befall:
-            del after_write[process.name]
+    @staticmethod
+    def _give_up(
+        waiting: dict[str, Callable[[], object]], name: str, befall: Callable[[], object]
+    ) -> None:
+        if waiting.get(name) is befall:
+            del waiting[name]
 
     def _later(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         self.cluster.loop.call_later(seconds, function, *args, context=Context())

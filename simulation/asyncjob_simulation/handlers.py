@@ -12,10 +12,16 @@ from typing import Any, Final
 from asyncjob import WorkerApp
 from asyncjob.app import JobContext
 from asyncjob_simulation.event_loop import SimulationLoop
-from asyncjob_simulation.processes import Process, current_process
+from asyncjob_simulation.processes import HEARTBEAT, MAIN, Process, current_process
 
 FENCING_SECONDS: Final = 1.5
 """How long the handler of a process that stood still may go on before it is stopped."""
+
+ISOLATED: Final = "isolated"
+"""A type of jobs whose handler runs in a process of its own."""
+
+RARE: Final = "rare"
+"""A type of jobs that one worker of a queue serves alone."""
 
 
 @dataclass(eq=False, slots=True)
@@ -39,8 +45,14 @@ class Run:
         return self.ended is None and self.process.is_alive
 
     def stood_still(self, now: float) -> bool:
-        """Return whether its process stands still, or did a moment ago."""
-        return self.process.is_held or now - self.process.last_released <= FENCING_SECONDS
+        """Return whether who runs or stops it stands still, or did a moment ago."""
+        process, container = self.process, self.process.container
+        if process.stood_still(now, FENCING_SECONDS, MAIN):
+            return True
+        # Either thread of a worker stops what runs in a process of its own.
+        return process is not container and container.stood_still(
+            now, FENCING_SECONDS, MAIN, HEARTBEAT
+        )
 
 
 @dataclass
@@ -97,13 +109,12 @@ async def _pause(seconds: float, *, heeds_stops: bool) -> None:
         await asyncio.sleep(seconds)
 
 
-def make_app(record: HandlerRecord) -> WorkerApp:
-    """Return an app whose handlers do as their payload says."""
+def make_app(record: HandlerRecord, *, serves_rare: bool = False) -> WorkerApp:
+    """Return an app whose handlers do as their payload says, maybe with one more type of jobs."""
     app = WorkerApp()
 
-    @app.handler("work")
     async def work(job: JobContext, payload: Any) -> Any:
-        heeds_stops = not payload.get("ignoresStops")
+        heeds_stops = job.attempt > payload.get("ignoresStops", 0)
         run = record.begin(job, heeds_stops=heeds_stops)
         returned = False
         try:
@@ -120,6 +131,11 @@ def make_app(record: HandlerRecord) -> WorkerApp:
             return {"by": f"{job.uid}/{job.attempt}"}
         finally:
             record.end(run, returned=returned)
+
+    app.handler("work")(work)
+    app.handler(ISOLATED, isolation="process")(work)
+    if serves_rare:
+        app.handler(RARE)(work)
 
     @app.handler("parent")
     async def parent(job: JobContext, payload: Any) -> Any:

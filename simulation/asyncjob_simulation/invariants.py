@@ -18,6 +18,7 @@ from asyncjob.names import (
     OPERATOR_LEASE,
     QUEUES,
     SCHEDULED_TIME_ANNOTATION,
+    WORKER_LEASE_PREFIX,
 )
 from asyncjob_simulation.apiserver import ApiServer
 from asyncjob_simulation.apiserver.storage import Change
@@ -35,6 +36,12 @@ FINAL: Final = frozenset({"Succeeded", "Cancelled"})
 ENDED: Final = FINAL | {"DeadLetter"}
 CLOCK_TOLERANCE: Final = 7.0
 """How early a calendar time may come: clocks of replicas may be off by 5 s, unnoticed."""
+
+ON_TIME_SECONDS: Final = 60.0
+"""The deadline of a run whose schedule has none."""
+
+LATE_SECONDS: Final = 90.0
+"""How long a run that is on its way may take: its operator may stand still, its request be late."""
 
 STILL_SECONDS: Final = 10.0
 """Since so long nobody may have written to a job when all is over."""
@@ -196,8 +203,21 @@ class Invariants:
             if time in self._runs_of_schedules[schedule]:
                 self.broken("each scheduled time once", meta["name"], f"{time} is run again")
             self._runs_of_schedules[schedule].add(time)
+            self._check_lateness(meta, _epoch(time))
         if spec.get("deduplicationId"):
             self.recorder.count("job with a deduplication id")
+
+    def _check_lateness(self, meta: Object, time: float) -> None:
+        """Judge that a run is created in time, where its schedule leaves out what is late."""
+        owner = (meta.get("ownerReferences") or [{}])[0].get("name", "")
+        stored = self.server.storage.get((GROUP, CRON_JOBS), (meta["namespace"], owner))
+        spec = stored["spec"] if stored else {}
+        if spec.get("misfirePolicy") != "Skip" or spec.get("concurrencyPolicy") == "Replace":
+            return
+        late = true_time(self.loop) - time
+        if late > spec.get("startingDeadlineSeconds", ON_TIME_SECONDS) + LATE_SECONDS:
+            words = f"created {late:.0f} s after its time by {owner}, which skips what is late"
+            self.broken("runs are created in time or not at all", meta["name"], words)
 
     def _check_retention(self, job: Object) -> None:
         """Judge that an operator has removed a job."""
@@ -349,16 +369,23 @@ class Invariants:
             return
         if lease is None or run.began > lease.renewed_at + lease.duration:
             self.broken("a handler begins with a lease", run.name, f"none in {run.process.name}")
-        elif lease.actor != run.process.name:
+        elif lease.actor != run.process.container.name:
             words = f"{run.process.name} begins what {lease.actor} holds"
             self.broken("a handler begins with a lease", run.name, words)
 
     def _answered_since(self, run: Run) -> bool:
         """Return whether the answer to its claim was read only after its process stood still."""
-        answered = self.answered.get((run.process.name, run.name), float("-inf"))
-        return answered >= run.process.last_held
+        worker = run.process.container
+        return self.answered.get((worker.name, run.name), float("-inf")) >= worker.last_held
 
     # ---- the end of all
+
+    def check_signed_off(self, pod: str) -> None:
+        """Judge that a worker that ended in good order is not taken for one that is there."""
+        lease = self.server.storage.get(LEASES, (NAMESPACE, WORKER_LEASE_PREFIX + pod))
+        if lease is not None and lease["spec"].get("holderIdentity"):
+            words = f"{pod} has ended, and its Lease names it"
+            self.broken("who ends in good order signs off", pod, words)
 
     def unfinished(self) -> list[str]:
         """Return the jobs that have not ended."""
@@ -391,13 +418,19 @@ class Invariants:
         """Whether nobody has written for a while."""
         return self.loop.time() - self._last_write[0] >= STILL_SECONDS
 
-    def at_end(self, accepted: Mapping[str, str]) -> None:
-        """Judge what is left; `accepted` maps what was submitted to the name of its job."""
+    def check_all_ended(self, besides: Collection[str] = ()) -> None:
+        """Judge that jobs have ended."""
         for name in self.unfinished():
+            if name in besides:
+                continue
             job = self.server.get(f"/apis/{GROUP}/v1alpha1/namespaces/work/{JOBS}/{name}")
-            status = job["status"]
+            status = job.get("status") or {}
             words = f"{status.get('phase')} ({status.get('reason')}) at the end"
             self.broken("every accepted job ends", name, words)
+
+    def at_end(self, accepted: Mapping[str, str]) -> None:
+        """Judge what is left; `accepted` maps what was submitted to the name of its job."""
+        self.check_all_ended()
         for queue, words in self.untidy():
             self.broken("a queue's status is true in the end", queue, words)
         _, actor, name = self._last_write

@@ -6,8 +6,9 @@ import random
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from unittest.mock import patch
 
 from asyncjob import WorkerApp
 from asyncjob.names import JOBS, OPERATOR_LEASE
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.settings import Settings as OperatorSettings
 from asyncjob_simulation.actors import (
@@ -34,19 +36,24 @@ from asyncjob_simulation.cluster import (
     WORKER,
     Cluster,
     Container,
+    Pod,
     Replica,
     new_server,
 )
 from asyncjob_simulation.dice import Dice, FaultChooser
-from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop, StuckError
-from asyncjob_simulation.fault_plan import FaultPlan, rates_of
+from asyncjob_simulation.event_loop import FIRST_MOMENT, MOMENT, SimulationLoop, StuckError
+from asyncjob_simulation.fault_plan import FaultPlan
 from asyncjob_simulation.handlers import HandlerRecord, make_app
 from asyncjob_simulation.invariants import Invariants, Violation
+from asyncjob_simulation.isolated import start_isolated
+from asyncjob_simulation.knowledge import Knowledge
 from asyncjob_simulation.network import Network
 from asyncjob_simulation.processes import Process, current_process
 from asyncjob_simulation.story import Entry, Recorder
+from asyncjob_simulation.swarm import swarm_of
 from asyncjob_simulation.workload import Workload, queues_of
 from asyncjob_worker import components
+from asyncjob_worker.isolation.executor import HandlerExecutor
 from asyncjob_worker.leases import heartbeat
 from asyncjob_worker.settings import Settings as WorkerSettings
 
@@ -59,17 +66,18 @@ TIDY_SECONDS: Final = 60.0
 QUIET_SECONDS: Final = 30.0
 """Within so long after that nobody may write to jobs any more."""
 
-LEASES: Final = (5, 5, 8, 15)
-GENTLE_LEASES: Final = (30,)
-"""A lease that one request without an answer, of 15 s, does not cost."""
-
 NEVER: Final = 100_000.0
 RESYNC_SECONDS: Final = (60.0, NEVER)
 """How often an operator compares with a list what it knows: never, too, so that what its watches
 should have told is not repaired before anybody sees that it is wrong."""
 
 LOOK_SECONDS: Final = 1.0
-GENTLE_CHANCE: Final = 0.25
+ROLL_CHANCE: Final = 0.2
+"""How often all workers end once more when all is over."""
+
+START_SECONDS: Final = 0.15
+"""Within about so long a worker has registered."""
+
 TWO_LEADERS_CHANCE: Final = 0.1
 """How often both operators act at the same time, without an election between them."""
 
@@ -137,9 +145,8 @@ class Life:
         self._processes: dict[str, Process] = {}
         self._accesses = WorkerAccesses()
         self._handlers = HandlerRecord(loop)
-        self._is_gentle = dice.happens("gentle", GENTLE_CHANCE)
+        swarm = self._swarm = swarm_of(dice)
         self._has_election = not dice.happens("two leaders", TWO_LEADERS_CHANCE)
-        rates = rates_of(dice, is_gentle=self._is_gentle)
         server = new_server(loop, seed)
         self._resync_seconds = dice.choice("resync", RESYNC_SECONDS)
         network = self._network = Network(
@@ -147,7 +154,7 @@ class Life:
             loop,
             self._chooser,
             self._recorder,
-            rates,
+            swarm.rates,
             self._on_answer,
             operators_compare=self._resync_seconds < NEVER,
         )
@@ -157,11 +164,13 @@ class Life:
             self._recorder,
             self._handlers,
             self._processes,
-            is_gentle=self._is_gentle,
+            is_gentle=swarm.is_gentle,
             unanswered=network.claims_unanswered,
             answered=network.claims_answered,
         )
         self._handlers.on_begin = self._invariants.on_handler
+        self._gateway = Gateway()
+        self._knowledge = Knowledge(server, gateways=self._gateway.caches)
         self._cluster = Cluster(loop, network, self._recorder, self._wall_offset, self._processes)
 
     def run(self) -> Outcome:
@@ -171,6 +180,7 @@ class Life:
             stack.enter_context(virtual_world(loop, self._seed, on_log=self._on_log))
             stack.enter_context(patch.object(heartbeat, "load_access", self._accesses.load))
             stack.enter_context(patch.object(components, "HeartbeatThread", SimulatedHeartbeat))
+            stack.enter_context(patch.object(HandlerExecutor, "_start_process", start_isolated))
             try:
                 loop.run_until_complete(self._main())
             except StuckError as error:
@@ -202,20 +212,18 @@ class Life:
     # ---- from the beginning to the end
 
     async def _main(self) -> None:
-        dice, cluster, gateway = self._dice, self._cluster, Gateway()
+        dice, swarm, cluster, gateway = self._dice, self._swarm, self._cluster, self._gateway
         front = Replica("gateway", GATEWAY, gateway.run)
-        app, queues = make_app(self._handlers), queues_of(dice)
+        queues = queues_of(dice)
         operators = [
             Replica(f"operator-{number}", OPERATOR, self._run_operator)
             for number in range(dice.choice("operators", (1, 2, 2)))
         ]
-        workers = [
-            Replica(
-                f"worker-{queue}-{number}", WORKER, partial(self._run_worker, app, queue), queue
-            )
+        workers_of = {
+            queue: self._workers_of(queue, dice.choice(f"workers of {queue}", swarm.workers))
             for queue in queues
-            for number in range(dice.number(f"workers of {queue}", 1, 3))
-        ]
+        }
+        workers = [replica for of_queue in workers_of.values() for replica in of_queue]
         for replica in (*operators, front, *workers):
             cluster.add(replica)
         jobs = dice.number("jobs", *JOBS_IN_ALL)
@@ -229,15 +237,38 @@ class Life:
             queues,
             jobs,
             seconds,
-            GENTLE_LEASES if self._is_gentle else LEASES,
+            swarm,
             self._invariants.broken,
+            rare_queues=self._rare_queues(workers_of),
         )
         workload.begin()
-        if not self._is_gentle:
-            FaultPlan(cluster, dice, operators, workers, front).plan(faulty_seconds)
+        FaultPlan(cluster, dice, swarm, operators, workers, front).plan(faulty_seconds)
+        for queue in workload.rare_queues:
+            at = dice.between(f"rare of {queue} leaves", 0.0, faulty_seconds)
+            loop, leaving = self._loop, workers_of[queue][0]
+            loop.call_later(at, self._cluster.remove, leaving, 30.0, context=Context())
         await self._until(lambda: False, faulty_seconds)
         if not self._invariants.violations:
             await self._calm_down(workload)
+
+    def _workers_of(self, queue: str, count: int) -> list[Replica]:
+        """Return the workers of a queue; where there are several, one serves one more type."""
+        is_rare = self._swarm.rare_jobs > 0 and count > 1
+        apps = [make_app(self._handlers, serves_rare=serves) for serves in (False, is_rare)]
+        return [
+            Replica(
+                f"worker-{queue}-{number}",
+                WORKER,
+                partial(self._run_worker, apps[number == 0], queue),
+                queue,
+            )
+            for number in range(count)
+        ]
+
+    def _rare_queues(self, workers_of: Mapping[str, Sequence[Replica]]) -> Sequence[str]:
+        if not self._swarm.rare_jobs:
+            return ()
+        return [queue for queue, workers in workers_of.items() if len(workers) > 1]
 
     async def _calm_down(self, workload: Workload) -> None:
         """End all faults, and wait until every job has ended."""
@@ -246,10 +277,13 @@ class Life:
         for process in self._processes.values():
             process.release()
         workload.end()
-        invariants = self._invariants
+        invariants, rare = self._invariants, workload.rare
         await self._until(
-            lambda: not workload.pending and not invariants.unfinished(), CALM_SECONDS
+            lambda: not workload.pending and rare.issuperset(invariants.unfinished()), CALM_SECONDS
         )
+        invariants.check_all_ended(besides=rare)  # those that nobody serves are in nobody's way
+        workload.cancel_rare()
+        await self._until(lambda: not invariants.unfinished(), CALM_SECONDS)
         await self._until(lambda: not invariants.untidy(), TIDY_SECONDS)
         workload.delete_some()
         await self._until(lambda: False, QUIET_SECONDS)
@@ -258,16 +292,47 @@ class Life:
         # What has ended is still removed at its time: that, too, has to show soon.
         await self._until(lambda: not invariants.untidy(), TIDY_SECONDS)
         await self._until(lambda: invariants.is_still, QUIET_SECONDS)
+        await self._until(lambda: not self._differences(), TIDY_SECONDS)
         if not invariants.violations:
+            for name, words in self._differences():
+                invariants.broken("what is known is true in the end", name, words)
             invariants.at_end(workload.accepted)
+        if not invariants.violations and self._dice.happens("workers end", ROLL_CHANCE):
+            await self._end_workers()
+
+    async def _end_workers(self) -> None:
+        """End all workers in good order, and those that come after them while they start."""
+        there = [one for one in self._cluster.replicas if one.queue and one.is_wanted]
+        for replica in there:
+            self._cluster.evict(replica, 30.0)
+        ended = await asyncio.gather(*map(self._end_starting, there))
+        await self._until(lambda: False, QUIET_SECONDS)
+        for pod in ended:
+            self._invariants.check_signed_off(pod.name)
+
+    async def _end_starting(self, replica: Replica) -> Pod:
+        """End the next pod of a replica while it starts, and return it."""
+        while replica.process is None:  # noqa: ASYNC110  # which no event tells of
+            await asyncio.sleep(MOMENT)
+        assert replica.pod is not None  # in which the process runs
+        pod, dice = replica.pod, self._dice
+        await asyncio.sleep(dice.between(f"{pod.name} ends after", 0.0, START_SECONDS))
+        self._cluster.remove(replica, 30.0)
+        return pod
+
+    def _differences(self) -> Sequence[tuple[str, str]]:
+        """Return what operators and gateways know that is not so."""
+        if self._swarm.rates.watch_dropped and self._network.operators_compare:
+            return ()  # they compare jobs with a list, and miss what else they were not told
+        return list(self._knowledge.differences())
 
     async def _until(self, holds: Callable[[], bool], seconds: float) -> None:
         """Wait for something, for so many seconds at most, or until a promise is broken."""
         end = self._loop.time() + seconds
-        while (  # noqa: ASYNC110  # looks at all there is, which no event tells of
-            not self._invariants.violations and self._loop.time() < end and not holds()
-        ):
+        while not self._invariants.violations and self._loop.time() < end and not holds():
             await asyncio.sleep(LOOK_SECONDS)
+            for name, words in self._knowledge.problems():
+                self._invariants.broken("what is known never becomes older", name, words)
 
     def _end(self) -> None:
         """End all processes without anything of them running any more."""
@@ -287,13 +352,19 @@ class Life:
             backoff_max=10.0,
             leader_elect=self._has_election,
         )
-        return await run_operator(container, settings)
+        name, operators = container.process.name, self._knowledge.operators
+
+        def started(evaluator: JobEvaluator) -> None:
+            operators[name] = evaluator
+            container.process.on_death.append(partial(operators.__delitem__, name))
+
+        return await run_operator(container, settings, started)
 
     async def _run_worker(self, app: WorkerApp, queue: str, container: Container) -> int:
         name = container.process.name
         settings = WorkerSettings(
             queue=queue,
-            concurrency=self._dice.number(f"slots of {name}", 2, 5),
+            concurrency=self._dice.choice(f"slots of {name}", self._swarm.slots),
             grace=self._dice.choice(f"grace of {name}", (0.0, 5.0, 20.0)),
         )
         return await run_worker(container, app, settings, self._accesses)
@@ -318,3 +389,4 @@ class Life:
         if not is_refused and request.path.endswith((f"/leases/{OPERATOR_LEASE}", "/leases")):
             self._invariants.on_leader(actor)
         self._invariants.on_write(actor, request.method, request.path)
+        self._knowledge.follow()

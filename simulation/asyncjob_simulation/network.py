@@ -3,7 +3,8 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import Context
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final, cast
@@ -11,6 +12,7 @@ from typing import Final, cast
 import aiohttp
 
 from asyncjob.kube import ClusterAccess
+from asyncjob.names import WORKER_LEASE_PREFIX
 from asyncjob_simulation.apiserver import ApiServer, Call, Fault, MemoryConnections
 from asyncjob_simulation.apiserver.http import MemoryPool
 from asyncjob_simulation.apiserver.server import Request, Response
@@ -18,6 +20,7 @@ from asyncjob_simulation.apiserver.watches import Line
 from asyncjob_simulation.dice import Dice, FaultChooser
 from asyncjob_simulation.event_loop import SimulationLoop
 from asyncjob_simulation.processes import Process
+from asyncjob_simulation.request_kinds import RequestKind, kind_of
 from asyncjob_simulation.story import Recorder
 
 KEEPALIVE_SECONDS: Final = 30.0
@@ -26,10 +29,15 @@ KEEPALIVE_SECONDS: Final = 30.0
 SILENCE_SECONDS: Final = 12.0
 """So many times longer is a process spared after a fault that it has to wait out."""
 
+HIGHEST_RATE: Final = 0.8
+"""More often no kind of fault befalls any kind of request."""
+
 REFUSED_SECONDS: Final = 5.0
 """For how long tokens are refused at most, as while an API server changes its keys."""
 
-_CHANGED: Final = re.compile(r"/(asyncjobs|asynccronjobs)/[^/]+/status$")
+_CHANGED: Final = re.compile(
+    rf"/(asyncjobs|asynccronjobs)/[^/]+/status$|/leases/{WORKER_LEASE_PREFIX}"
+)
 
 Written = Callable[[str, Request, Response], None]
 """Told of each request that has been answered: whose, and what."""
@@ -76,6 +84,11 @@ class Rates:
     watch_slow: float = 0.0
     watch_dropped: float = 0.0
     spacing: float = 0.0
+    late_seconds: float = 8.0
+    """How much later than its loss a request takes effect at most."""
+
+    factors: Mapping[RequestKind, float] = field(default_factory=dict)
+    """How many times as often requests of a kind go wrong; once, if it is not in there."""
 
 
 @dataclass
@@ -104,6 +117,9 @@ class Network:
     refused_until: dict[str, float] = field(default_factory=dict)
     """Until when a process's tokens are refused, by its name."""
 
+    quota_exceeded_until: float = float("-inf")
+    """Until when operators may create no job; who raises a quota does not know of any fault."""
+
     claims_unanswered: set[str] = field(default_factory=set)
     """Names of jobs whose claim was stored, and the answer lost."""
 
@@ -111,7 +127,10 @@ class Network:
     """When the answer to a claim came last, by process and job."""
 
     after_write: dict[str, Callable[[], object]] = field(default_factory=dict)
-    """What happens once a process's next change of a job or schedule is stored, by its name."""
+    """What happens once a process's next change of a job, schedule or Lease is stored, by name."""
+
+    after_fault: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """What happens once a process's next request has gone wrong, by its name."""
 
     def unreachable_until(self, actor: str) -> float:
         """Return until when an actor does not reach the API server."""
@@ -125,6 +144,7 @@ class Network:
         self.stalled_until.clear()
         self.refused_until.clear()
         self.after_write.clear()
+        self.after_fault.clear()
 
 
 class Connections(MemoryConnections):
@@ -156,22 +176,43 @@ class Connections(MemoryConnections):
         cut_for = network.unreachable_until(actor) - now
         if cut_for > 0:
             return Fault(there, back if cut_for > 1.0 else math.inf, lost="before")
-        if not network.is_faulty or now < self._spared_until:
+        kind = kind_of(call, actor)
+        if self._exceeds_quota(kind, now):
+            return Fault(there, back, status=403, reason="Forbidden", message="exceeded quota")
+        if not network.is_faulty:
             return Fault(there, back)
         if now < network.refused_until.get(actor, now):
             return Fault(there, back, status=401, reason="Unauthorized")
-        fault = self._disturbed(name, call, Fault(there, back), dice)
+        if now < self._spared_until:
+            return Fault(there, back)
+        fault = self._disturbed(name, call, kind, Fault(there, back))
+        self._take_effect(name, fault, now)
+        return fault
+
+    def _take_effect(self, name: str, fault: Fault, now: float) -> None:
+        """Have a fault of one request decide what becomes of the next."""
+        network = self._network
         if fault.status == HTTPStatus.UNAUTHORIZED:
-            seconds = dice.between(f"{name}|refused for", 0.0, REFUSED_SECONDS)
-            network.refused_until[actor] = now + seconds
+            seconds = network.chooser.dice.between(f"{name}|refused for", 0.0, REFUSED_SECONDS)
+            network.refused_until[self._process.name] = now + seconds
         if fault.lost or fault.status:
             silence = SILENCE_SECONDS if fault.after == math.inf else 1.0
             self._spared_until = now + network.rates.spacing * silence
-        return fault
+            befall = network.after_fault.pop(self._process.name, _nothing)
+            network.loop.call_soon(befall, context=Context())
 
-    def _disturbed(self, name: str, call: Call, usual: Fault, dice: Dice) -> Fault:
+    def _exceeds_quota(self, kind: RequestKind, now: float) -> bool:
+        is_operator = self._process.name.startswith("operator")
+        return (
+            now < self._network.quota_exceeded_until
+            and kind is RequestKind.CREATION
+            and is_operator
+        )
+
+    def _disturbed(self, name: str, call: Call, of: RequestKind, usual: Fault) -> Fault:
         """Return the first fault that this request is to have, if any."""
         rates, wants = self._network.rates, self._network.chooser.wants
+        dice, factor = self._network.chooser.dice, rates.factors.get(of, 1.0)
         what = f"{call.method} {short_path(call.path)}"
         back = math.inf if dice.happens(f"{name}|silent", rates.silent) else usual.after
         for kind, rate, words, fault in (
@@ -194,14 +235,15 @@ class Connections(MemoryConnections):
             ("refused", rates.refused, "401", {"status": 401, "reason": "Unauthorized"}),
             ("slow", rates.slow, "slow", {}),
         ):
-            if wants(f"{name}|{kind}", rate, f"{what}: {words}"):
+            often = min(rate * factor, HIGHEST_RATE)
+            if wants(f"{name}|{kind}", often, f"{what}: {words}"):
                 return self._in_detail(name, kind, replace(usual, **fault), dice)
         return usual
 
-    @staticmethod
-    def _in_detail(name: str, kind: str, fault: Fault, dice: Dice) -> Fault:
+    def _in_detail(self, name: str, kind: str, fault: Fault, dice: Dice) -> Fault:
         if kind == "late":
-            return replace(fault, before=dice.between(f"{name}|late by", 0.1, 8.0))
+            latest = self._network.rates.late_seconds
+            return replace(fault, before=dice.between(f"{name}|late by", 0.1, latest))
         if kind == "throttled":
             return replace(fault, retry_after=dice.number(f"{name}|retry after", 0, 3))
         if kind == "slow":

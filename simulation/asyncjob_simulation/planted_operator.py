@@ -27,6 +27,7 @@ from asyncjob_operator.core.admission import plan
 from asyncjob_operator.core.decide import DELETION_CHAINS
 from asyncjob_operator.core.liveness import proven_loss
 from asyncjob_operator.core.policies import deduplication, gates, recovery
+from asyncjob_operator.core.schedules import decide as schedule_decisions
 from asyncjob_operator.kube import clock as operator_clock
 from asyncjob_operator.kube.clock import Clock, current_time
 from asyncjob_operator.kube.leader_election import LeaderElector
@@ -218,6 +219,18 @@ def reservation_freed_twice() -> AbstractContextManager[object]:
 def reservation_never_freed() -> AbstractContextManager[object]:
     states = plan.ReservationState
     return patch.object(AdmissionRounds, "_state", lambda *_: states.WAITING)
+
+
+@mutation("an admitted job keeps its reservation though no worker serves its type any more", READER)
+def kept_without_workers() -> AbstractContextManager[object]:
+    return without(Phase.QUEUED, gates.withdraw_unserved)
+
+
+@mutation("runs that could not be created for minutes are created all the same", READER)
+def created_however_late() -> AbstractContextManager[object]:
+    return patch.object(
+        schedule_decisions, "_runs_still_due", lambda snapshot, _: snapshot.pending_runs
+    )
 
 
 @mutation("concurrency keys are not counted")

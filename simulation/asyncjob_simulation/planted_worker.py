@@ -125,12 +125,28 @@ def fenced_by_one_thread() -> AbstractContextManager[object]:
     return patch.object(JobRunner, "fence_expired", nothing)
 
 
+@mutation("only the event loop kills handlers in processes of their own", READER)
+def killed_by_event_loop() -> AbstractContextManager[object]:
+    return patch.object(HeartbeatThread, "_kill", nothing)
+
+
 @mutation("a worker's Lease is written whatever has been written there since", SIMULATION)
 def lease_without_version() -> AbstractContextManager[object]:
     async def write(self: Any, body: Any) -> None:
         self._note(await self._session.merge_patch(self._path, body))
 
     return patch.object(WorkerRegistration, "_patch", write)
+
+
+@mutation("a worker that is told to stop while it starts leaves its Lease behind", READER)
+def lease_left_behind() -> AbstractContextManager[object]:
+    deregister = WorkerRegistration.deregister
+
+    async def only_after_drain(self: Any) -> None:
+        if self._lease.draining:
+            await deregister(self)
+
+    return patch.object(WorkerRegistration, "deregister", only_after_drain)
 
 
 @mutation("the lease of a claim that was throttled counts from when it was sent first", SIMULATION)

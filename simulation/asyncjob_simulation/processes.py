@@ -8,17 +8,30 @@ from typing import Any, Final
 from asyncjob_simulation.event_loop import CURRENT, SimulatedTask, SimulationLoop, Thread
 
 MAIN: Final = "main"
+HEARTBEAT: Final = "heartbeat"
+"""The name of the worker's second thread."""
 
 
 class Process:
     """One process on one machine.
 
     `wall_offset` is how far its wall clock is off, in seconds. What is in `on_death` is called when
-    it ends.
+    it ends. A process that another has started (`parent`) stands still and ends with that.
     """
 
-    def __init__(self, name: str, loop: SimulationLoop, *, wall_offset: float = 0.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        loop: SimulationLoop,
+        *,
+        wall_offset: float = 0.0,
+        parent: "Process | None" = None,
+    ) -> None:
         self.name = name
+        self.parent = parent
+        self.children: list[Process] = []
+        if parent is not None:
+            parent.children.append(self)
         self.loop = loop
         self.wall_offset = wall_offset
         self.is_alive = True
@@ -31,6 +44,9 @@ class Process:
 
         self.on_death: list[Callable[[], None]] = []
         self._threads: dict[str, Thread] = {}
+        self._released: dict[str, float] = {}
+        """When each of its threads last went on after it had been held."""
+
         self._graveyard: list[SimulatedTask] = []
 
     def spawn(self, work: Coroutine[Any, Any, Any], thread: str = MAIN) -> asyncio.Task[Any]:
@@ -66,14 +82,31 @@ class Process:
             self.held_since = self.last_held = self.loop.time()
             for thread in self._threads.values():
                 self.loop.hold(thread)
+            for child in self.children:
+                child.hold()
 
     def release(self) -> None:
         """Let it go on as SIGCONT does."""
         if self.is_alive and self.held_since is not None:
             self.held_since = None
             self.last_released = self.loop.time()
-            for thread in self._threads.values():
+            for name, thread in self._threads.items():
+                self._released[name] = self.loop.time()
                 self.loop.release(thread)
+            for child in self.children:
+                child.release()
+
+    @property
+    def container(self) -> "Process":
+        """The first process of the container that it runs in, which holds leases."""
+        return self.parent or self
+
+    def stood_still(self, now: float, within: float, *threads: str) -> bool:
+        """Return whether each of these threads stands still, or did a moment ago."""
+        return all(
+            self.thread(name).held > 0 or now - self._released.get(name, float("-inf")) <= within
+            for name in threads
+        )
 
     def block(self, seconds: float, thread: str = MAIN) -> None:
         """Block one thread for a while: a callback that does not return, a thread without CPU."""
@@ -85,6 +118,7 @@ class Process:
         def unblock() -> None:
             if thread == MAIN:
                 self.last_released = self.loop.time()
+            self._released[thread] = self.loop.time()
             self.loop.release(blocked)
 
         self.loop.call_later(seconds, unblock, context=Context())
@@ -108,6 +142,8 @@ class Process:
         ]  # else the coroutines would be closed, which runs their cleanup
         for told in self.on_death:
             told()
+        for child in self.children:
+            child.kill()
 
 
 def current_process() -> Process | None:

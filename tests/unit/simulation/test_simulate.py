@@ -19,8 +19,12 @@ SEARCH_SECONDS = 200.0
 SHRINK_SECONDS = 10.0
 
 _DIGESTS = """
+import os
+elsewhere = [bytearray(number % 300) for number in range(int(os.environ["OBJECTS"]))]
+del elsewhere[::3]  # what is made from now on lies elsewhere in memory
 from asyncjob_simulation.life import simulate
-print([simulate(seed).digest for seed in (9_001, 9_004)])
+digests = [simulate(seed).digest for seed in (9_001, 9_004, 9_001)]
+print(digests[:2], digests[0] == digests[2])  # whatever was simulated before
 """
 
 
@@ -32,9 +36,22 @@ def test_nothing_is_lost_and_nothing_doubled(seed: int) -> None:
 
 
 MACHINES: tuple[dict[str, str], ...] = (
-    {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C", "HOSTNAME": "one"},
-    {"PYTHONHASHSEED": "2", "TZ": "Pacific/Chatham", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "0"},
-    {"PYTHONHASHSEED": "3", "TZ": "XYZ+9:30", "PYTHONMALLOC": "malloc", "PYTHONOPTIMIZE": "1"},
+    {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C", "OBJECTS": "0"},
+    {
+        "PYTHONHASHSEED": "2",
+        "TZ": "Pacific/Chatham",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUTF8": "0",
+        "OBJECTS": "10001",
+    },
+    {
+        "PYTHONHASHSEED": "3",
+        "TZ": "XYZ+9:30",
+        "HOSTNAME": "other",
+        "PYTHONMALLOC": "malloc",
+        "PYTHONOPTIMIZE": "1",
+        "OBJECTS": "3333",
+    },
 )
 """Environments as they differ between machines."""
 
@@ -66,6 +83,7 @@ def test_a_seed_is_the_same_run_to_the_byte_in_every_process(tmp_path: Path) -> 
         directory.mkdir()
         runs.add(digests(environment, directory, one_cpu if number else all_cpus))
     assert len(runs) == 1
+    assert runs.pop().rstrip().endswith("True")
 
 
 def test_a_story_changes_nothing() -> None:
