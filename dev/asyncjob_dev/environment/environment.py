@@ -132,6 +132,11 @@ class Environment:
 
 
 def link(path: Path, target: Path) -> None:
-    """Make `path` a link to `target`, whatever it was before."""
+    """Make `path` a link to `target`, whatever it was before, unless it leads there already.
+
+    So it may be the target itself, as a kubectl that is found by a PATH with our own folder.
+    """
+    if path.exists() and path.samefile(target):
+        return
     path.unlink(missing_ok=True)
     path.symlink_to(target)

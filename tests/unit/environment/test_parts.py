@@ -1,10 +1,13 @@
 """What `make up` starts: so many workers for each queue, told apart by name."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from asyncjob_dev import cli
 from asyncjob_dev.environment.components import SERVICES, worker_specs
+from asyncjob_dev.environment.environment import link
 from asyncjob_dev.environment.settings import EnvironmentSettings
 
 
@@ -30,3 +33,16 @@ def test_what_is_no_list_of_queues_is_refused(queues: str) -> None:
     done = CliRunner().invoke(cli.main, ["up", "--queues", queues])
     assert done.exit_code == 2
     assert "is no list of different queues, such as default,mail" in done.output
+
+
+def test_a_kubectl_that_is_found_by_our_own_link_stays(tmp_path: Path) -> None:
+    program, ours = tmp_path / "kubectl-v1", tmp_path / "bin" / "kubectl"
+    program.touch()
+    ours.parent.mkdir()
+    link(ours, program)
+    link(ours, ours)  # the folder is on the PATH, as the tutorial says
+    assert ours.resolve() == program
+    other = tmp_path / "kubectl-v2"
+    other.touch()
+    link(ours, other)
+    assert ours.resolve() == other
