@@ -314,3 +314,13 @@ def test_of_several_jobs_that_are_kept_for_their_keys_the_first_to_go_is_waited_
     assert (decision.effect, decision.requeue_at) == (None, 1030.0)
     late = decided(cron, "2026-11-20T03:00:30", *jobs, dedup_window=50.0)
     assert late.effect == DeleteJobs("history", (jobs[1],))
+
+
+def test_the_last_success_does_not_go_back_though_its_job_is_gone() -> None:
+    status = settled("2026-11-20T03:00", **shown("2026-11-20T04:00"))
+    status["lastSuccessfulTime"] = "2026-11-20T00:00:00.000Z"
+    cron = raw_cron(status=status)
+    now = "2026-11-20T03:10:00"
+    assert decided(cron, now, child("before", Phase.SUCCEEDED, age=60)).effect is None
+    fields = written(cron, now, child("after", Phase.SUCCEEDED, age=-60))
+    assert fields == {"lastSuccessfulTime": "2026-11-20T00:01:00.000Z"}

@@ -6,7 +6,13 @@ import pytest
 
 from asyncjob.lifecycle.job_view import DependencyView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
-from asyncjob_operator.core.decision import CancelCascades, CascadeCancel
+from asyncjob_operator.core.decision import (
+    CancelCascades,
+    CascadeCancel,
+    ChangePhase,
+    DependencyMissing,
+    Wait,
+)
 from asyncjob_operator.core.dependencies import (
     Dependencies,
     DependencyState,
@@ -14,7 +20,9 @@ from asyncjob_operator.core.dependencies import (
     find_cycle,
     related_job,
 )
+from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies.cancellation import cancel_source, cascade_cancel
+from asyncjob_operator.core.policies.dead_letters import fail_on_dependency
 from support.snapshots import at, job, seen
 
 
@@ -126,3 +134,21 @@ def test_a_job_is_cancelled_with_its_parent_and_until_it_is_admitted_with_a_depe
     assert effect == (CascadeCancel("cascade", CancelCascades(source)) if source else None)
     asked = replace(snapshot, job=job(admitted=admitted, spec={"cancel": True}))
     assert cascade_cancel(asked, at(1)) is None
+
+
+def test_a_job_that_does_not_exist_is_waited_for_as_long_as_the_option_says() -> None:
+    snapshot = seen(job(), options=DecisionOptions(missing_dependency_timeout=60))
+    observation = replace(snapshot.observation, missing_dependency_since=100.0)
+    states = (on("there", related("there", Phase.RUNNING)), on("gone"))
+    snapshot = replace(snapshot, observation=observation, dependencies=Dependencies(states))
+    assert fail_on_dependency(snapshot, at(159)) == Wait(160.0)
+    effect = fail_on_dependency(snapshot, at(160))
+    assert isinstance(effect, ChangePhase)
+    assert (effect.policy, effect.precondition) == ("dependency", DependencyMissing("ns", "gone"))
+    assert (effect.change.target, effect.change.reason) == ("DeadLetter", "DependencyFailed")
+    assert effect.change.fields["message"] == (
+        "cannot start: gone does not exist; waited 60 s for jobs that do not exist"
+    )
+    for_ever = replace(snapshot, options=DecisionOptions(missing_dependency_timeout=0))
+    assert fail_on_dependency(for_ever, at(1e6)) is None
+    assert fail_on_dependency(replace(snapshot, job=job(admitted=True)), at(160)) is None
