@@ -130,6 +130,10 @@ def test_no_time_before_1970_is_looked_for() -> None:
     control = {"from": "1000-01-01T00:00:00Z", "to": "1980-01-01T00:00:00Z", "limit": 1000}
     fields = written(raw_cron(schedule="0 0 29 2 *", backfill=control), "2026-11-20T02:30:00")
     assert fields["backfill"]["total"] == 2
+    from_then = {"from": "1970-01-01T00:00:00Z", "to": "1970-01-01T03:00:00Z"}
+    cron = raw_cron(status=settled("2026-11-20T02:00"), backfill=from_then)
+    fields = written(cron, "2026-11-20T02:30:00")
+    assert fields["backfill"]["total"] == 4
 
 
 def test_a_backfill_with_as_many_runs_under_way_as_it_may_have_waits_in_silence() -> None:

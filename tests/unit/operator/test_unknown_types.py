@@ -222,8 +222,9 @@ def test_who_is_asked_in_vain_is_counted_and_named_by_what_they_list() -> None:
     roll.attend("one", 0, 30, types=["b", "a"])
     roll.attend("two", 0, 30, types=["c"])
     roll.take(20, "silent", types=["d"])
-    missing = roll.call.unserved_type("x", 31)
-    assert missing == UnservedType(since=15, live_workers=2, listed_types=("a", "b", "c"))
+    for now in (31, 30 + DURATION):
+        missing = roll.call.unserved_type("x", now)
+        assert missing == UnservedType(since=15, live_workers=2, listed_types=("a", "b", "c"))
 
 
 def test_a_renewal_concerns_no_type_and_what_nobody_lists_is_not_remembered() -> None:
@@ -257,6 +258,7 @@ def test_where_too_many_types_are_no_longer_listed_all_count_as_lost() -> None:
     assert [roll.since(name, 60) for name in ("t0", "never")] == [50, 15]
     roll.take(60, "other", types=[])
     assert [roll.since(name, 70) for name in ("t0", "never", "x")] == [60, 60, 60]
+    assert set(roll.call._type_lost_at) == {"x"}
 
 
 def test_a_lease_that_does_not_say_how_long_it_lasts_makes_nobody_live() -> None:
