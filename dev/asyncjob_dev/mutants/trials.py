@@ -126,8 +126,13 @@ def try_in_functions(
             killers = Killers(reach.seconds, mutants)
             trials = _function_trials(parsed, mutants, reach, suite, killers)
             in_time = takewhile(lambda _: go_on(), trials)
+            trusted: set[str] = set()
             for number, verdict in run_forked(in_time, jobs):
-                results.write(f"{number} {int(verdict)} {killers.learn(number)}\n")
+                killer = killers.learn(number)
+                if killer and killer not in trusted:
+                    check_passes(suite, reach.timed([killer]))
+                    trusted.add(killer)
+                results.write(f"{number} {int(verdict)} {killer}\n")
 
         _check(collect([*TESTS, _GENERATED], Suite(loop)))
 
@@ -135,6 +140,18 @@ def try_in_functions(
         for line in _in_child(session):
             number, verdict, killer = line.rstrip("\n").split(" ", 2)
             yield mutants[int(number)], Outcome(Verdict(int(verdict)), killer)
+
+
+def check_passes(suite: Suite, tests: Sequence[tuple[str, float]]) -> None:
+    """Raise if the tests fail on the unchanged code as well, as after a change elsewhere."""
+    trial = Trial(tests[0][0], partial(suite.run, tests, str), _seconds(tests))
+    for test, verdict in run_forked([trial], jobs=1):
+        _demand_success(test, verdict)
+
+
+def _demand_success(tests: str, verdict: Verdict) -> None:
+    if verdict is Verdict.KILLED:
+        raise DevError(f"on the unchanged code, too, fails: {tests}. Mend that first")
 
 
 def _function_trials(
@@ -171,7 +188,8 @@ def try_by_import(
     """Try mutants that an import runs: each in a process that imports the changed module.
 
     The tests of the files that reach most of the module come first, in a process of their own. What
-    the operator changes nothing of is imported before its turn.
+    the operator changes nothing of is imported before its turn. Each module is tried as it is, too:
+    tests that fail then say nothing about its mutants.
     """
     operators = [mutant for mutant in mutants if mutant.module.startswith(_OPERATOR)]
     for group in ([mutant for mutant in mutants if mutant not in operators], operators):
@@ -183,7 +201,9 @@ def try_by_import(
             tried = group if near else remaining
             trials = _import_trials(root, tried, reach, go_on, near=near)
             for mutant, verdict in run_forked(trials, jobs):
-                if near and verdict is Verdict.SURVIVED:
+                if isinstance(mutant, str):
+                    _demand_success(f"tests of {mutant}", verdict)
+                elif near and verdict is Verdict.SURVIVED:
                     remaining.append(mutant)
                 else:
                     yield mutant, Outcome(verdict)
@@ -191,7 +211,8 @@ def try_by_import(
 
 def _import_trials(
     root: Path, mutants: Sequence[Mutant], reach: Reach, go_on: Callable[[], bool], *, near: bool
-) -> Iterator[Trial[Mutant]]:
+) -> Iterator[Trial[Mutant | str]]:
+    tried: set[str] = set()
     for mutant in mutants:
         if near and not go_on():
             return
@@ -200,6 +221,10 @@ def _import_trials(
         nearest = {_GENERATED, *(file for file, _ in files.most_common(_NEAR_FILES))}
         wanted = [test for test in tests if (file_of(test) in nearest) == near]
         chosen = reach.within(wanted, _MOST_SECONDS)
+        if mutant.module not in tried:
+            tried.add(mutant.module)
+            unchanged = partial(_run_imported, root, None, chosen)
+            yield Trial(mutant.module, unchanged, _seconds(chosen))
         run = partial(_run_imported, root, mutant, chosen)
         yield Trial(mutant, run, _seconds(chosen))
 
@@ -213,10 +238,11 @@ def _tests_of_import(mutant: Mutant, reach: Reach) -> list[str]:
     return reach.by_time({*reached, *generated})
 
 
-def _run_imported(root: Path, mutant: Mutant, tests: Sequence[tuple[str, float]]) -> Verdict:
+def _run_imported(root: Path, mutant: Mutant | None, tests: Sequence[tuple[str, float]]) -> Verdict:
     if not tests:
         return Verdict.SURVIVED
-    _import_as(str(root / mutant.module), compile_mutant(root, mutant))
+    if mutant:
+        _import_as(str(root / mutant.module), compile_mutant(root, mutant))
     verdicts: list[Verdict] = []
     suite = Suite(lambda suite: verdicts.append(suite.run(tests, str)))
     collect(sorted({file_of(test) for test, _ in tests}), suite)

@@ -4,11 +4,13 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from asyncjob_dev.errors import DevError
 from asyncjob_dev.mutants.__main__ import ROOT, all_mutants
 from asyncjob_dev.mutants.forks import Trial, Verdict, run_forked
 from asyncjob_dev.mutants.mutations import Mutant, compile_mutant, mutants
@@ -16,7 +18,7 @@ from asyncjob_dev.mutants.reach import NOTHING, Reach, digests, load_reach, stor
 from asyncjob_dev.mutants.record import Outcome, Record
 from asyncjob_dev.mutants.suite import Suite
 from asyncjob_dev.mutants.survivors import LIST, entry_for, outdated, read_survivors
-from asyncjob_dev.mutants.trials import Killers
+from asyncjob_dev.mutants.trials import Killers, check_passes
 
 SOURCE = '''\
 """A module."""
@@ -218,6 +220,26 @@ def test_a_test_that_noticed_a_mutant_is_the_first_for_others_of_the_function(
     assert killers.learn(0) == "c"
     assert killers.first(1, ["a", "c"]) == ["c", "a"]
     assert killers.first(1, ["a", "b"]) == ["a", "b"]
+
+
+class Settled(Suite):
+    """A suite whose tests end so."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(str)
+        self._verdict = verdict
+
+    def run(
+        self, tests: Iterable[tuple[str, float]], on_failure: Callable[[str], object]
+    ) -> Verdict:
+        return self._verdict
+
+
+def test_a_test_that_fails_on_the_unchanged_code_says_nothing_about_a_mutant() -> None:
+    tests = [("test_a.py::x", 0.1)]
+    check_passes(Settled(Verdict.SURVIVED), tests)
+    with pytest.raises(DevError, match="on the unchanged code, too, fails: test_a.py::x"):
+        check_passes(Settled(Verdict.KILLED), tests)
 
 
 def known_after(folder: Path, names: list[str]) -> tuple[Reach, list[str]]:

@@ -187,11 +187,12 @@ async def test_a_lost_permission_is_named_once_a_minute_with_what_to_grant(
     said = [(entry["event"], entry.get("error")) for entry in logs]
     permission = "no permission to patch leases.coordination.k8s.io in namespace home"
     advice = "needed for leader election; grant it to the operator's service account"
+    code = "(asyncjob explain operator-not-allowed)"
     assert (
         said
         == [
             ("election attempt failed", "leases are forbidden"),
-            (f"{permission}, {advice}", None),
+            (f"{permission}, {advice} {code}", None),
         ]
         * 2
     )
