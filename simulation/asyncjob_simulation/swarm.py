@@ -89,6 +89,12 @@ class Swarm:
     rare_jobs: float
     """The share of jobs that one worker of their queue serves alone, which leaves for good."""
 
+    removed_early: float
+    """The share of jobs that are removed soon after they have ended."""
+
+    finalizers: float
+    """The share of jobs that a finalizer keeps when they are deleted."""
+
     changes: float
     """How many changes of their minds people have at most, for each job."""
 
@@ -121,6 +127,8 @@ def swarm_of(dice: Dice) -> Swarm:
         slots=dice.choice("slots", ((1, 2), (2, 3, 4, 5))),
         isolated=dice.choice("isolated", (0.0, 0.0, 0.2, 0.7)),
         rare_jobs=dice.choice("rare jobs", (0.0, 0.0, 0.0, 0.3)) if is_rough else 0.0,
+        removed_early=dice.choice("removed early", (0.0, 0.3, 0.8)),
+        finalizers=dice.choice("finalizers", (0.0, 0.2, 0.6)),
         changes=dice.choice("changes of minds", (0.0, 0.25, 1.0)),
     )
 

@@ -153,8 +153,8 @@ class Workload:
                 "maxDelaySeconds": 10,
             },
         }
-        if dice.happens(f"{name} kept", 0.2):
-            options["ttlSecondsAfterFinished"] = dice.choice(f"{name} kept for", (20, 60, 600))
+        if dice.happens(f"{name} kept", swarm.removed_early):
+            options["ttlSecondsAfterFinished"] = dice.choice(f"{name} kept for", (20, 20, 60, 600))
         if self._is_rare(number):
             return {**options, "type": RARE}
         if dice.happens(f"{name} parent", 0.08):
@@ -233,7 +233,8 @@ class Workload:
 
     def _finalizers(self, name: str) -> Object:
         """Return what keeps a deleted job there for others to look after, which nobody does."""
-        return {"finalizers": [FINALIZER]} if self.dice.happens(f"{name} final", 0.15) else {}
+        is_kept = self.dice.happens(f"{name} final", self.swarm.finalizers)
+        return {"finalizers": [FINALIZER]} if is_kept else {}
 
     def _send(self, number: int, options: Object, tries: int) -> None:
         process = self.gateway_replica.process
