@@ -4,7 +4,6 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -222,24 +221,15 @@ def test_a_test_that_noticed_a_mutant_is_the_first_for_others_of_the_function(
     assert killers.first(1, ["a", "b"]) == ["a", "b"]
 
 
-class Settled(Suite):
-    """A suite whose tests end so."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(str)
-        self._verdict = verdict
-
-    def run(
-        self, tests: Iterable[tuple[str, float]], on_failure: Callable[[str], object]
-    ) -> Verdict:
-        return self._verdict
-
-
-def test_a_test_that_fails_on_the_unchanged_code_says_nothing_about_a_mutant() -> None:
-    tests = [("test_a.py::x", 0.1)]
-    check_passes(Settled(Verdict.SURVIVED), tests)
-    with pytest.raises(DevError, match="on the unchanged code, too, fails: test_a.py::x"):
-        check_passes(Settled(Verdict.KILLED), tests)
+def test_a_test_that_fails_on_the_unchanged_code_says_nothing_about_a_mutant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tests, suite = [("test_a.py::x", 0.1)], Suite(str)
+    monkeypatch.setattr(suite, "run", lambda *_: Verdict.SURVIVED)
+    check_passes(suite, tests)
+    monkeypatch.setattr(suite, "run", lambda *_: Verdict.KILLED)
+    with pytest.raises(DevError, match=r"on the unchanged code, too, fails: test_a\.py::x"):
+        check_passes(suite, tests)
 
 
 def known_after(folder: Path, names: list[str]) -> tuple[Reach, list[str]]:
