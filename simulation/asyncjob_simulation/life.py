@@ -48,7 +48,7 @@ from asyncjob_simulation.invariants import Invariants, Violation
 from asyncjob_simulation.isolated import start_isolated
 from asyncjob_simulation.knowledge import Knowledge
 from asyncjob_simulation.network import Network
-from asyncjob_simulation.processes import Process, current_process
+from asyncjob_simulation.processes import Process, close_unstarted, current_process
 from asyncjob_simulation.story import Entry, Recorder
 from asyncjob_simulation.swarm import swarm_of
 from asyncjob_simulation.workload import Workload, queues_of
@@ -187,6 +187,7 @@ class Life:
                 self._invariants.broken("time goes on", "the event loop", str(error))
             finally:
                 self._end()
+                close_unstarted(asyncio.all_tasks(loop))
                 loop.close()
         return Outcome(
             self._seed,

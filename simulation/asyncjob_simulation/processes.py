@@ -1,8 +1,9 @@
 """Simulated processes: how they start, stand still, and die at any await."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Final
 
 from asyncjob_simulation.event_loop import CURRENT, SimulatedTask, SimulationLoop, Thread
@@ -53,7 +54,10 @@ class Process:
         """Run a coroutine in a thread of the process."""
         context = Context()
         context.run(CURRENT.set, self.thread(thread))
-        return self.loop.create_task(work, context=context)
+        task = self.loop.create_task(work, context=context)
+        if not self.is_alive:
+            close_unstarted([task])
+        return task
 
     def call(self, function: Callable[[], object], thread: str = MAIN) -> None:
         """Call a function in a thread of the process, as a signal handler is called."""
@@ -133,17 +137,26 @@ class Process:
         if not self.is_alive:
             return
         self.is_alive = False
-        for thread in self._threads.values():
-            self.loop.end(thread)
         self._graveyard = [
             task
             for task in asyncio.all_tasks(self.loop)
             if isinstance(task, SimulatedTask) and task.thread and task.thread.owner is self
         ]  # else the coroutines would be closed, which runs their cleanup
+        close_unstarted(self._graveyard)
+        for thread in self._threads.values():
+            self.loop.end(thread)
         for told in self.on_death:
             told()
         for child in self.children:
             child.kill()
+
+
+def close_unstarted(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Close the coroutines of tasks that never begin, or Python says that nobody awaited them."""
+    for task in tasks:
+        work = task.get_coro()
+        if isinstance(work, Coroutine) and getcoroutinestate(work) == CORO_CREATED:
+            work.close()
 
 
 def current_process() -> Process | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +19,7 @@ from asyncjob_gateway.limits.load import (
     LoadLimitMiddleware,
 )
 from asyncjob_gateway.settings import GatewaySettings
+from support.certificates import self_signed
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "localhost.example", "", "gateway"])
@@ -27,10 +29,11 @@ def test_an_open_gateway_may_not_listen_elsewhere(host: str) -> None:
         GatewaySettings(host=host, open=True).check()
 
 
-def test_tls_takes_both_halves() -> None:
-    GatewaySettings(tls_cert="a.pem", tls_key="b.pem").check()
+def test_tls_takes_both_halves(tmp_path: Path) -> None:
+    cert, key = map(str, self_signed(tmp_path))
+    GatewaySettings(tls_cert=cert, tls_key=key).check()
     with pytest.raises(ConfigError, match="go together"):
-        GatewaySettings(tls_cert="a.pem").check()
+        GatewaySettings(tls_cert=cert).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])

@@ -74,6 +74,7 @@ def digests(environment: dict[str, str], directory: Path, cpus: set[int]) -> str
     return done.stdout
 
 
+@pytest.mark.timeout(300)
 def test_a_seed_is_the_same_run_to_the_byte_in_every_process(tmp_path: Path) -> None:
     all_cpus = os.sched_getaffinity(0)
     one_cpu = {min(all_cpus)}
