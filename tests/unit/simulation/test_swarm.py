@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from asyncjob.names import JOBS as JOBS_PLURAL
+from asyncjob.names import collection_path
+from asyncjob_operator.kube.paths import leases_path
 from asyncjob_simulation.apiserver import Call
+from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.dice import Dice
 from asyncjob_simulation.request_kinds import RequestKind, kind_of
 from asyncjob_simulation.swarm import Gentleness, Swarm, swarm_of
@@ -50,8 +54,8 @@ def test_gentle_seeds_have_no_fault_that_may_cost_an_attempt() -> None:
     assert all(one.rare_jobs == 0.0 for one in (*spaced, *throttled))
 
 
-JOBS = "/apis/asyncjob.dev/v1alpha1/namespaces/work/asyncjobs"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/work/leases"
+JOBS = collection_path(NAMESPACE, JOBS_PLURAL)
+LEASES = leases_path(NAMESPACE)
 CASES: Mapping[RequestKind, tuple[str, str, str, bytes]] = {
     RequestKind.CLAIM: ("worker-0", "PATCH", f"{JOBS}/a/status", b'{"status":{"claim":"x"}}'),
     RequestKind.HEARTBEAT: ("worker-0", "PATCH", f"{JOBS}/a/status", b'[{"path":"/status/claim"}]'),
