@@ -224,7 +224,7 @@ def test_a_test_that_noticed_a_mutant_is_the_first_for_others_of_the_function(
 def test_a_test_that_fails_on_the_unchanged_code_says_nothing_about_a_mutant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tests, suite = [("test_a.py::x", 0.1)], Suite(str)
+    tests, suite = [("test_a.py::x", 0.1)], Suite(lambda _: None)
     monkeypatch.setattr(suite, "run", lambda *_: Verdict.SURVIVED)
     check_passes(suite, tests)
     monkeypatch.setattr(suite, "run", lambda *_: Verdict.KILLED)
