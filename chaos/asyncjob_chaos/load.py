@@ -182,9 +182,9 @@ class Load:
         await asyncio.gather(*self._tasks)
 
     async def _close(self) -> None:
-        if self._ticker is not None:
-            self._ticker.cancel()
-        for task in list(self._tasks):
+        # Whoever waited for a flood may have been interrupted; its tasks are in the loop still.
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._stack.aclose()
