@@ -18,7 +18,7 @@ from asyncjob_chaos.judging.trace import HandlerTrace
 from asyncjob_chaos.judging.verdict import CellTimes, Evidence, Verdict, judge
 from asyncjob_chaos.matrix import Cell
 from asyncjob_chaos.planes import Planes
-from asyncjob_chaos.scene import Scene, running
+from asyncjob_chaos.target import FaultTarget, running
 from asyncjob_dev.errors import DevError
 
 WARM_SECONDS: Final = 2.0
@@ -48,39 +48,41 @@ def _run(cell: Cell, planes: Planes, folder: Path, burst: int) -> Verdict:
     home = folder / namespace
     fault = cell.fault
     with planes.of(fault.setup.plane) as site:
-        with running(site, home, namespace, cell.load, fault.setup) as scene:
-            scene.burst = burst
-            transitions = scene.transitions()
+        with running(site, home, namespace, cell.load, fault.setup) as target:
+            target.burst = burst
+            transitions = target.transitions()
             time.sleep(WARM_SECONDS)
-            with fault.act(scene):
+            with fault.act(target):
                 time.sleep(fault.hold)
             times = CellTimes(time.monotonic(), time.time())
             time.sleep(AFTER_SECONDS)
-            scene.load.stop_submitting()
-            scene.await_ends(END_SECONDS + len(scene.load.accepted) / JOBS_PER_SECOND)
-            scene.signs[Sign.LEADER_CHANGED] += scene.transitions() - transitions
-            scene.stop_recorder()
-        verdict = _judge(cell, scene, times)
+            target.load.stop_submitting()
+            target.await_ends(END_SECONDS + len(target.load.accepted) / JOBS_PER_SECOND)
+            target.signs[Sign.LEADER_CHANGED] += target.transitions() - transitions
+            target.stop_recorder()
+        verdict = _judge(cell, target, times)
     verdict.missing = [sign for sign in fault.shows if not verdict.signs[sign]]
     return verdict
 
 
-def _judge(cell: Cell, scene: Scene, times: CellTimes) -> Verdict:
-    events = [orjson.loads(line) for line in scene.audit_events() if _is_of(line, scene.namespace)]
+def _judge(cell: Cell, target: FaultTarget, times: CellTimes) -> Verdict:
+    events = [
+        orjson.loads(line) for line in target.audit_events() if _is_of(line, target.namespace)
+    ]
     outcomes, log, records = Outcomes(), AuditLog(), HandlerRecord()
     for event in events:
         log.add(event)
-    for file in scene.handler_records:
+    for file in target.handler_records:
         records.add_file(str(file))
     checker = HistoryChecker(
-        CheckOptions(floors=RetentionFloors(), manual_deletions=scene.site.audit_log is not None),
-        log if scene.site.audit_log else None,
-        records if scene.handler_records else None,
+        CheckOptions(floors=RetentionFloors(), manual_deletions=target.site.audit_log is not None),
+        log if target.site.audit_log else None,
+        records if target.handler_records else None,
     )
-    report = checker.check(outcomes.seen(read_history(str(scene.history))))
-    found = Evidence(scene.load.accepted, outcomes, _trace(scene), report, times)
+    report = checker.check(outcomes.seen(read_history(str(target.history))))
+    found = Evidence(target.load.accepted, outcomes, _trace(target), report, times)
     verdict = judge(cell.name, found)
-    verdict.signs = scene.signs + signs_of_ends(report.ends) + signs_of_requests(events)
+    verdict.signs = target.signs + signs_of_ends(report.ends) + signs_of_requests(events)
     verdict.signs[Sign.WATCH_EXPIRED] += len(report.gaps)
     if not report.complete:
         verdict.failed = "the recording is not complete"
@@ -92,10 +94,10 @@ def _is_of(line: bytes, namespace: str) -> bool:
     return f'"namespace":"{namespace}"'.encode() in line
 
 
-def _trace(scene: Scene) -> HandlerTrace:
-    if not scene.trace.exists():
+def _trace(target: FaultTarget) -> HandlerTrace:
+    if not target.trace.exists():
         return HandlerTrace()
-    with scene.trace.open("rb") as lines:
+    with target.trace.open("rb") as lines:
         return HandlerTrace.of(_parsed(line) for line in lines)
 
 

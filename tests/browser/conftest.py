@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.chromium import PATIENCE_MILLISECONDS, Complaints, chromium, sign_in
-from support.dashboard_stage import Scene, Stage, prepare, stage_on
+from support.dashboard_setup import DashboardSetup, SampleJobs, dashboard_on, prepare
 from support.installation import install
 
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
@@ -39,17 +39,17 @@ def admin(plane: ControlPlane) -> Client:
 
 
 @pytest.fixture(scope="session")
-def stage(
+def setup(
     plane: ControlPlane, admin: Client, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
-    with stage_on(plane, admin, tmp_path_factory.mktemp("stage")) as prepared:
+) -> Iterator[DashboardSetup]:
+    with dashboard_on(plane, admin, tmp_path_factory.mktemp("setup")) as prepared:
         yield prepared
 
 
 @pytest.fixture(scope="session")
-def scene(stage: Stage) -> Scene:
+def samples(setup: DashboardSetup) -> SampleJobs:
     """Have something of everything there."""
-    return prepare(stage)
+    return prepare(setup)
 
 
 @pytest.fixture(scope="session")
@@ -59,11 +59,13 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def passes(stage: Stage, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def passes(
+    setup: DashboardSetup, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Sign in once; return what the browser keeps of it."""
     kept = tmp_path_factory.mktemp("browser") / "state.json"
     context = browser.new_context()
-    sign_in(context.new_page(), stage.url("/sign-in"), stage.admin_token)
+    sign_in(context.new_page(), setup.url("/sign-in"), setup.admin_token)
     context.storage_state(path=kept)
     context.close()
     return kept

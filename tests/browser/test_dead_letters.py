@@ -5,22 +5,22 @@ from contextlib import contextmanager
 from playwright.sync_api import Page, expect
 
 from asyncjob.names import job_path
-from support.dashboard_stage import Scene, Stage
+from support.dashboard_setup import DashboardSetup, SampleJobs
 
 COUNT = 100
 
 
-def bury(stage: Stage, name: str, count: int) -> None:
+def bury(setup: DashboardSetup, name: str, count: int) -> None:
     for number in range(count):
-        stage.field.create(f"{name}-{number:03}", "brittle", number, concurrencyKey=name)
+        setup.ns.create(f"{name}-{number:03}", "brittle", number, concurrencyKey=name)
     for number in range(count):
-        stage.field.until_phase(f"{name}-{number:03}", "DeadLetter", 30)
+        setup.ns.until_phase(f"{name}-{number:03}", "DeadLetter", 30)
 
 
 @contextmanager
-def mended(stage: Stage) -> Iterator[None]:
+def mended(setup: DashboardSetup) -> Iterator[None]:
     """Have brittle jobs succeed while inside."""
-    sign = stage.field.folder / "mended"
+    sign = setup.ns.folder / "mended"
     sign.touch()
     try:
         yield
@@ -28,9 +28,9 @@ def mended(stage: Stage) -> Iterator[None]:
         sign.unlink()
 
 
-def test_some_are_selected_by_keyboard_and_dismissed(page: Page, stage: Stage) -> None:
-    bury(stage, "minor", 4)
-    page.goto(stage.url("/dead-letters?text=minor-"))
+def test_some_are_selected_by_keyboard_and_dismissed(page: Page, setup: DashboardSetup) -> None:
+    bury(setup, "minor", 4)
+    page.goto(setup.url("/dead-letters?text=minor-"))
     expect(page.locator("tr[data-row]")).to_have_count(4)
     expect(page.get_by_role("button", name="Dismiss selected")).to_be_disabled()
 
@@ -43,13 +43,13 @@ def test_some_are_selected_by_keyboard_and_dismissed(page: Page, stage: Stage) -
     page.get_by_role("link", name="Back to the dead letters").click()
 
     expect(page.locator("tr[data-row]")).to_have_count(2)
-    phases = [stage.field.status(f"minor-{number:03}")["phase"] for number in range(4)]
+    phases = [setup.ns.status(f"minor-{number:03}")["phase"] for number in range(4)]
     assert sorted(phases) == ["Cancelled", "Cancelled", "DeadLetter", "DeadLetter"]
 
 
-def test_a_keyboard_is_enough_to_redrive_one(page: Page, stage: Stage) -> None:
-    bury(stage, "typed", 2)
-    page.goto(stage.url("/dead-letters?text=typed-"))
+def test_a_keyboard_is_enough_to_redrive_one(page: Page, setup: DashboardSetup) -> None:
+    bury(setup, "typed", 2)
+    page.goto(setup.url("/dead-letters?text=typed-"))
     expect(page.locator("#live")).to_have_text("Live")
 
     for key in ("j", "x", "b", "Enter"):
@@ -59,20 +59,20 @@ def test_a_keyboard_is_enough_to_redrive_one(page: Page, stage: Stage) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("1 dead letter redriven")
 
-    redriven = [stage.field.get(f"typed-{number:03}")["spec"].get("redrive") for number in range(2)]
+    redriven = [setup.ns.get(f"typed-{number:03}")["spec"].get("redrive") for number in range(2)]
     assert sorted(redriven, key=str) == [1, None]
 
 
 def test_a_hundred_are_redriven_at_once_and_the_list_empties_before_ones_eyes(
-    page: Page, stage: Stage
+    page: Page, setup: DashboardSetup
 ) -> None:
-    bury(stage, "major", COUNT)
-    page.goto(stage.url("/dead-letters?text=major-"))
+    bury(setup, "major", COUNT)
+    page.goto(setup.url("/dead-letters?text=major-"))
     watching = page.context.new_page()
-    watching.goto(stage.url("/dead-letters?text=major-"))
+    watching.goto(setup.url("/dead-letters?text=major-"))
     expect(watching.locator("tr[data-row]")).to_have_count(COUNT)
 
-    with mended(stage):
+    with mended(setup):
         page.get_by_role("button", name="Redrive all…").click()
         expect(page.locator("h1")).to_have_text(f"Redrive {COUNT} dead letters?")
         page.get_by_role("button", name=f"Redrive {COUNT} dead letters").click()
@@ -81,21 +81,23 @@ def test_a_hundred_are_redriven_at_once_and_the_list_empties_before_ones_eyes(
         watching.bring_to_front()
         expect(watching.get_by_text("No dead letter matches.")).to_be_visible(timeout=30_000)
         for number in range(COUNT):
-            status = stage.field.until_phase(f"major-{number:03}", "Succeeded", 30)
+            status = setup.ns.until_phase(f"major-{number:03}", "Succeeded", 30)
             assert status["attempt"] == 2
 
 
-def test_of_many_at_once_some_may_fail_and_each_is_told_of(page: Page, stage: Stage) -> None:
-    bury(stage, "mixed", 5)
-    page.goto(stage.url("/dead-letters?text=mixed-"))
+def test_of_many_at_once_some_may_fail_and_each_is_told_of(
+    page: Page, setup: DashboardSetup
+) -> None:
+    bury(setup, "mixed", 5)
+    page.goto(setup.url("/dead-letters?text=mixed-"))
     page.get_by_label("All on this page").check()
     page.get_by_role("button", name="Redrive selected (5)…").click()
     expect(page.locator("h1")).to_have_text("Redrive 5 dead letters?")
-    stage.field.cancel("mixed-001")
-    stage.field.until_phase("mixed-001", "Cancelled")
-    stage.field.api.delete(job_path(stage.field.namespace, "mixed-002"))
+    setup.ns.cancel("mixed-001")
+    setup.ns.until_phase("mixed-001", "Cancelled")
+    setup.ns.api.delete(job_path(setup.ns.namespace, "mixed-002"))
 
-    with mended(stage):
+    with mended(setup):
         page.get_by_role("button", name="Redrive 5 dead letters").click()
 
         expect(page.locator("h1")).to_have_text("3 dead letters redriven, 2 not")
@@ -104,15 +106,15 @@ def test_of_many_at_once_some_may_fail_and_each_is_told_of(page: Page, stage: St
         expect(told.filter(has_text="mixed-001")).to_contain_text("Cancelled")
         expect(told.filter(has_text="mixed-002")).to_contain_text("no job")
         for number in (0, 3, 4):
-            assert stage.field.until_phase(f"mixed-{number:03}", "Succeeded", 30)["attempt"] == 2
+            assert setup.ns.until_phase(f"mixed-{number:03}", "Succeeded", 30)["attempt"] == 2
     page.goto(page.url)
     expect(page.locator("h1")).to_have_text("Dead letters")
 
 
 def test_on_the_way_back_filters_are_those_of_the_address_and_nothing_is_ticked(
-    page: Page, stage: Stage, scene: Scene
+    page: Page, setup: DashboardSetup, samples: SampleJobs
 ) -> None:
-    page.goto(stage.url("/jobs"))
+    page.goto(setup.url("/jobs"))
     page.get_by_role("checkbox", name="Dead letter").check()
     page.get_by_label("Queue", exact=True).fill("default")
     page.get_by_role("button", name="Filter").click()
@@ -124,10 +126,10 @@ def test_on_the_way_back_filters_are_those_of_the_address_and_nothing_is_ticked(
     expect(page.get_by_role("checkbox", name="Dead letter")).to_be_checked()
     expect(page.get_by_label("Queue", exact=True)).to_have_value("default")
 
-    page.goto(stage.url("/dead-letters?text=scene-dead-"))
-    page.get_by_role("checkbox", name="Select scene-dead-2").check()
-    page.get_by_role("link", name="scene-dead-1").click()
-    expect(page.locator("h1")).to_have_text("scene-dead-1")
+    page.goto(setup.url("/dead-letters?text=sample-dead-"))
+    page.get_by_role("checkbox", name="Select sample-dead-2").check()
+    page.get_by_role("link", name="sample-dead-1").click()
+    expect(page.locator("h1")).to_have_text("sample-dead-1")
     page.go_back()
     expect(page.locator("tr[data-row] input:checked")).to_have_count(0)
     expect(page.get_by_role("button", name="Redrive selected")).to_be_disabled()

@@ -12,7 +12,7 @@ from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.ports import free_port
 from support.chromium import sign_in
-from support.dashboard_stage import Scene, Stage
+from support.dashboard_setup import DashboardSetup, SampleJobs
 from support.gateway import GatewayProcess
 from support.jobs import until
 
@@ -21,9 +21,9 @@ OURS = {"Sec-Fetch-Site": "same-origin", **PAGE}
 
 
 @pytest.fixture
-def http(stage: Stage) -> Iterator[httpx.Client]:
+def http(setup: DashboardSetup) -> Iterator[httpx.Client]:
     """Be the admin, by a token that a proxy adds."""
-    with stage.gateway.client(stage.admin_token) as client:
+    with setup.gateway.client(setup.admin_token) as client:
         client.headers.update(PAGE)
         yield client
 
@@ -36,9 +36,9 @@ def form_token(client: httpx.Client) -> str:
 
 
 def test_every_answer_has_the_headers_that_keep_strangers_out(
-    http: httpx.Client, scene: Scene
+    http: httpx.Client, samples: SampleJobs
 ) -> None:
-    for path in (*scene.pages.values(), "/sign-in", "/nowhere"):
+    for path in (*samples.pages.values(), "/sign-in", "/nowhere"):
         headers = http.get(f"/dashboard{path}").headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -52,10 +52,10 @@ def test_every_answer_has_the_headers_that_keep_strangers_out(
 
 
 def test_a_form_of_another_site_does_nothing(
-    http: httpx.Client, scene: Scene, stage: Stage
+    http: httpx.Client, samples: SampleJobs, setup: DashboardSetup
 ) -> None:
     token = form_token(http)
-    path = f"/dashboard/jobs/{scene.waiting}/cancel"
+    path = f"/dashboard/jobs/{samples.waiting}/cancel"
     forged = [
         http.post(path, data={"form-token": token}, headers={"Sec-Fetch-Site": "cross-site"}),
         http.post(path, data={"form-token": token}, headers={"Origin": "https://a.example"}),
@@ -65,22 +65,22 @@ def test_a_form_of_another_site_does_nothing(
     ]
 
     assert [answer.status_code for answer in forged] == [403, 403, 403, 415, 415]
-    assert "cancel" not in stage.field.get(scene.waiting)["spec"]
+    assert "cancel" not in setup.ns.get(samples.waiting)["spec"]
     back = http.get(path)
     assert (back.status_code, back.headers["location"]) == (303, path.removesuffix("/cancel"))
 
 
-def test_rest_takes_no_cookie(stage: Stage) -> None:
-    with stage.gateway.client() as client:
-        client.cookies.set("asyncjob-token", stage.admin_token)
+def test_rest_takes_no_cookie(setup: DashboardSetup) -> None:
+    with setup.gateway.client() as client:
+        client.cookies.set("asyncjob-token", setup.admin_token)
         assert client.get("/api/v1/jobs").status_code == 401
         assert client.get("/dashboard/jobs", headers=PAGE).status_code == 200
 
 
 def test_who_is_not_signed_in_is_sent_to_the_form_and_a_program_gets_a_problem(
-    stage: Stage,
+    setup: DashboardSetup,
 ) -> None:
-    with stage.gateway.client() as client:
+    with setup.gateway.client() as client:
         sent = client.get("/dashboard/jobs?text=a&queue=b", headers=PAGE)
         assert sent.status_code == 303
         target = "/dashboard/sign-in?next=%2Fdashboard%2Fjobs%3Ftext%3Da%26queue%3Db"
@@ -107,39 +107,39 @@ def test_an_error_is_a_page_for_people_and_a_problem_for_programs(http: httpx.Cl
 
 
 def test_numbers_that_are_none_are_told_at_their_field(
-    http: httpx.Client, scene: Scene, stage: Stage
+    http: httpx.Client, samples: SampleJobs, setup: DashboardSetup
 ) -> None:
     http.headers.update(OURS)
     token = {"form-token": form_token(http)}
     for text in ("--5", "9" * 5000, "1e3", "1001", ""):
-        path = f"/dashboard/jobs/{scene.waiting}/priority"
+        path = f"/dashboard/jobs/{samples.waiting}/priority"
         answer = http.post(path, data={"priority": text, **token})
         assert answer.status_code == 422, text
         assert "<code>priority</code>: must be an integer" in answer.text
     more = {"action": "redrive-all", "limit": "9" * 5000, "filters": "text=no-such-job", **token}
     assert http.post("/dashboard/dead-letters/confirm", data=more).status_code == 200
-    assert stage.field.get(scene.waiting)["spec"]["priority"] == 5
+    assert setup.ns.get(samples.waiting)["spec"]["priority"] == 5
 
 
 def test_a_form_of_another_reader_does_nothing(
-    http: httpx.Client, scene: Scene, stage: Stage
+    http: httpx.Client, samples: SampleJobs, setup: DashboardSetup
 ) -> None:
-    with stage.gateway.client(stage.viewer_token) as other:
+    with setup.gateway.client(setup.viewer_token) as other:
         theirs = form_token(other)
     form_token(http)
 
     answer = http.post(
-        f"/dashboard/jobs/{scene.waiting}/suspend", data={"form-token": theirs}, headers=OURS
+        f"/dashboard/jobs/{samples.waiting}/suspend", data={"form-token": theirs}, headers=OURS
     )
 
     assert answer.status_code == 403
     assert "The form is not valid any more" in answer.text
-    assert not stage.field.get(scene.waiting)["spec"].get("suspend")
+    assert not setup.ns.get(samples.waiting)["spec"].get("suspend")
 
 
-def test_ids_of_a_form_are_names_and_no_paths(http: httpx.Client, stage: Stage) -> None:
+def test_ids_of_a_form_are_names_and_no_paths(http: httpx.Client, setup: DashboardSetup) -> None:
     http.headers.update(OURS)
-    odd = ["../asyncqueues/scene", "a/../b", "<b>", "x" * 300]
+    odd = ["../asyncqueues/sample", "a/../b", "<b>", "x" * 300]
     form = {"action": "dismiss", "id": odd, "form-token": form_token(http)}
 
     answer = http.post("/dashboard/dead-letters/do", data=form)
@@ -149,7 +149,7 @@ def test_ids_of_a_form_are_names_and_no_paths(http: httpx.Client, stage: Stage) 
 
 
 def test_without_an_api_server_pages_say_so_and_lead_on(
-    plane: ControlPlane, stage: Stage, tmp_path: Path
+    plane: ControlPlane, setup: DashboardSetup, tmp_path: Path
 ) -> None:
     nowhere, log = tmp_path / "kubeconfig", tmp_path / "log"
     url = f"https://127.0.0.1:{free_port()}"
@@ -193,12 +193,12 @@ def test_scripts_and_styles_are_kept_for_ever_under_the_name_of_their_content(
 
 
 def test_a_viewer_is_offered_nothing_and_refused_what_is_forced(
-    stage: Stage, scene: Scene, browser: Browser
+    setup: DashboardSetup, samples: SampleJobs, browser: Browser
 ) -> None:
     context = browser.new_context()
     page = context.new_page()
-    sign_in(page, stage.url("/sign-in"), stage.viewer_token)
-    page.goto(stage.url(f"/jobs/{scene.dead}"))
+    sign_in(page, setup.url("/sign-in"), setup.viewer_token)
+    page.goto(setup.url(f"/jobs/{samples.dead}"))
     expect(page.locator("main")).to_contain_text("no such user: 7")
     expect(page.locator("main")).to_contain_text("are for those who may read-payload")
     expect(page.locator("main form[method=post]")).to_have_count(0)
@@ -206,24 +206,24 @@ def test_a_viewer_is_offered_nothing_and_refused_what_is_forced(
     expect(page.locator("#sections")).not_to_contain_text("Submit")
     expect(page.locator("#live")).to_have_text("Live")
     for path in ("/queues", "/cron-jobs", "/dead-letters"):
-        page.goto(stage.url(path))
+        page.goto(setup.url(path))
         expect(page.locator("main form[method=post] button")).to_have_count(0)
     context.close()
 
-    with stage.gateway.client(stage.viewer_token) as client:
+    with setup.gateway.client(setup.viewer_token) as client:
         client.headers.update(OURS)
         token = {"form-token": form_token(client)}
         forced = (
-            f"/jobs/{scene.dead}/redrive",
-            f"/jobs/{scene.dead}/rerun",
-            f"/jobs/{scene.waiting}/priority",
+            f"/jobs/{samples.dead}/redrive",
+            f"/jobs/{samples.dead}/rerun",
+            f"/jobs/{samples.waiting}/priority",
             "/dead-letters/confirm",
             "/dead-letters/do",
-            "/queues/scene/resume",
-            "/cron-jobs/scene-nightly/trigger",
-            "/cron-jobs/scene-nightly/suspend",
+            "/queues/samples/resume",
+            "/cron-jobs/sample-nightly/trigger",
+            "/cron-jobs/sample-nightly/suspend",
             "/submit",
         )
         for path in forced:
             assert client.post(f"/dashboard{path}", data=token).status_code == 403, path
-    assert stage.field.status(scene.dead)["phase"] == "DeadLetter"
+    assert setup.ns.status(samples.dead)["phase"] == "DeadLetter"

@@ -2,13 +2,13 @@
 
 from playwright.sync_api import Page, expect
 
-from support.dashboard_stage import Stage
+from support.dashboard_setup import DashboardSetup
 
 MARKUP = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
 
 
-def submit(page: Page, stage: Stage, type_: str, payload: str, name: str) -> None:
-    page.goto(stage.url("/submit"))
+def submit(page: Page, setup: DashboardSetup, type_: str, payload: str, name: str) -> None:
+    page.goto(setup.url("/submit"))
     page.get_by_label("Type", exact=True).fill(type_)
     page.get_by_label("Payload, as JSON").fill(payload)
     page.get_by_text("Options").click()
@@ -18,26 +18,28 @@ def submit(page: Page, stage: Stage, type_: str, payload: str, name: str) -> Non
     expect(page.locator("h1")).to_have_text(name)
 
 
-def test_progress_moves_and_the_end_is_seen_without_a_reload(page: Page, stage: Stage) -> None:
+def test_progress_moves_and_the_end_is_seen_without_a_reload(
+    page: Page, setup: DashboardSetup
+) -> None:
     page.add_init_script("window.setInterval = () => 0")  # by the stream alone, not by and by
-    submit(page, stage, "steps", '"live"', "live-1")
+    submit(page, setup, "steps", '"live"', "live-1")
     page.evaluate("window.sameDocument = true")
 
     progress = page.get_by_role("progressbar")
     expect(progress).to_have_attribute("value", "10")
     expect(page.locator(".state")).to_contain_text("reading orders")
-    stage.field.open("live-10")
+    setup.ns.open("live-10")
     expect(progress).to_have_attribute("value", "60")
     expect(page.locator(".state")).to_contain_text("rendering <b>pages</b>")
-    stage.field.open("live-60")
+    setup.ns.open("live-60")
     expect(page.locator(".head")).to_contain_text("Succeeded")
     expect(page.get_by_label("Result")).to_have_text('"rendered"')
     expect(page.locator("#live")).to_have_text("Live")
     assert page.evaluate("window.sameDocument")
 
 
-def test_a_running_job_is_cancelled_and_run_again(page: Page, stage: Stage) -> None:
-    submit(page, stage, "steps", '"again"', "again-1")
+def test_a_running_job_is_cancelled_and_run_again(page: Page, setup: DashboardSetup) -> None:
+    submit(page, setup, "steps", '"again"', "again-1")
     expect(page.locator(".head")).to_contain_text("Running")
 
     page.locator("summary", has_text="Cancel…").click()
@@ -47,31 +49,31 @@ def test_a_running_job_is_cancelled_and_run_again(page: Page, stage: Stage) -> N
 
     page.get_by_role("button", name="Rerun as a new job").click()
     expect(page.locator("h1")).to_have_text("again-1-r1")
-    stage.field.open("again-10")
-    stage.field.open("again-60")
+    setup.ns.open("again-10")
+    setup.ns.open("again-60")
     expect(page.locator(".phase").first).to_have_text("Succeeded")
     page.locator(".tree").get_by_role("link", name="again-1").click()
     expect(page.locator("h1")).to_have_text("again-1")
     expect(page.locator(".tree")).to_contain_text("again-1-r1")
 
 
-def test_a_payload_full_of_markup_stays_text(page: Page, stage: Stage) -> None:
+def test_a_payload_full_of_markup_stays_text(page: Page, setup: DashboardSetup) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     payload = f'{{"html": "{MARKUP.replace(chr(34), chr(92) + chr(34))}"}}'
-    submit(page, stage, "echo", payload, "markup-1")
+    submit(page, setup, "echo", payload, "markup-1")
 
     shown = page.get_by_label("Result")
     expect(shown).to_contain_text("<script>document.title = 'owned'</script>")
     assert shown.locator("*").count() == 0
     expect(page).to_have_title("markup-1 · asyncjob")
-    assert all(url.startswith(stage.gateway.url) for url in asked)
+    assert all(url.startswith(setup.gateway.url) for url in asked)
 
 
 def test_what_is_wrong_with_a_form_is_told_at_its_field_and_nothing_typed_is_lost(
-    page: Page, stage: Stage
+    page: Page, setup: DashboardSetup
 ) -> None:
-    page.goto(stage.url("/submit"))
+    page.goto(setup.url("/submit"))
     page.get_by_label("Type", exact=True).fill("echo")
     page.get_by_label("Payload, as JSON").fill('{"a": oops}')
     page.get_by_role("button", name="Submit").click()
@@ -84,10 +86,10 @@ def test_what_is_wrong_with_a_form_is_told_at_its_field_and_nothing_typed_is_los
 
 
 def test_a_waiting_job_is_suspended_resumed_and_given_another_priority(
-    page: Page, stage: Stage
+    page: Page, setup: DashboardSetup
 ) -> None:
-    stage.field.create("patient-1", "echo", 1, queue="nobody-serves-this")
-    page.goto(stage.url("/jobs/patient-1"))
+    setup.ns.create("patient-1", "echo", 1, queue="nobody-serves-this")
+    page.goto(setup.url("/jobs/patient-1"))
 
     page.get_by_role("button", name="Suspend").click()
     expect(page.get_by_role("status").filter(has_text="Suspended.")).to_be_visible()
@@ -98,23 +100,23 @@ def test_a_waiting_job_is_suspended_resumed_and_given_another_priority(
     page.get_by_label("Priority").fill("7")
     page.get_by_role("button", name="Set").click()
     expect(page.locator(".facts").first).to_contain_text("Priority7")
-    assert stage.field.get("patient-1")["spec"]["priority"] == 7
+    assert setup.ns.get("patient-1")["spec"]["priority"] == 7
 
 
 def test_a_cron_job_is_run_now_and_a_queue_is_paused(
-    page: Page, stage: Stage, scene: object
+    page: Page, setup: DashboardSetup, samples: object
 ) -> None:
-    page.goto(stage.url("/cron-jobs"))
-    row = page.get_by_role("row").filter(has_text="scene-nightly")
+    page.goto(setup.url("/cron-jobs"))
+    row = page.get_by_role("row").filter(has_text="sample-nightly")
     expect(row).to_contain_text("in ")
     row.get_by_role("button", name="Suspend").click()
     expect(row).to_contain_text("suspended")
     row.get_by_role("button", name="Resume").click()
     row.get_by_role("button", name="Run now").click()
-    expect(page.locator("h1")).to_have_text("scene-nightly-t1")
+    expect(page.locator("h1")).to_have_text("sample-nightly-t1")
     expect(page.locator(".phase").first).to_have_text("Succeeded")
 
-    page.goto(stage.url("/queues"))
+    page.goto(setup.url("/queues"))
     queue = page.get_by_role("row").filter(has=page.get_by_role("link", name="default"))
     queue.get_by_role("button", name="Pause").click()
     expect(queue).to_contain_text("paused")

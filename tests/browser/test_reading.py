@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asyncjob_gateway.dashboard.formatting import MAX_JSON_CHARS
 from support.chromium import flaws, is_too_wide, sign_in
-from support.dashboard_stage import Scene, Stage
+from support.dashboard_setup import DashboardSetup, SampleJobs
 
 WIDTHS = (320, 600, 820, 1060, 1280)
 
@@ -19,18 +19,20 @@ NO_OUTLINE = """() => {
 }"""
 
 
-def test_axe_finds_nothing_wrong_in_either_theme(page: Page, stage: Stage, scene: Scene) -> None:
+def test_axe_finds_nothing_wrong_in_either_theme(
+    page: Page, setup: DashboardSetup, samples: SampleJobs
+) -> None:
     found = {}
-    for name, path in scene.pages.items():
-        page.goto(stage.url(path))
+    for name, path in samples.pages.items():
+        page.goto(setup.url(path))
         found[name] = flaws_in_both(page)
-    page.goto(stage.url("/submit"))
+    page.goto(setup.url("/submit"))
     page.get_by_label("Type", exact=True).fill("echo")
     page.get_by_label("Payload, as JSON").fill("{oops")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_label("Payload, as JSON")).to_be_focused()
     found["wrong fields"] = flaws_in_both(page)
-    page.goto(stage.url("/dead-letters"))
+    page.goto(setup.url("/dead-letters"))
     page.get_by_role("button", name="Dismiss all…").click()
     expect(page.locator("h1")).to_contain_text("Dismiss")
     found["a question"] = flaws_in_both(page)
@@ -43,15 +45,15 @@ def test_axe_finds_nothing_wrong_in_either_theme(page: Page, stage: Stage, scene
 
 
 def test_axe_finds_nothing_wrong_with_what_strangers_see(
-    browser: Browser, stage: Stage, scene: Scene
+    browser: Browser, setup: DashboardSetup, samples: SampleJobs
 ) -> None:
     context, found = browser.new_context(), {}
     page = context.new_page()
-    sign_in(page, stage.url("/sign-in"), stage.viewer_token)
+    sign_in(page, setup.url("/sign-in"), setup.viewer_token)
     for name, path in (("refused", "/submit"), ("no namespace", "/jobs?namespace=x")):
-        page.goto(stage.url(path))
+        page.goto(setup.url(path))
         found[name] = flaws_in_both(page)
-    page.goto(stage.url(f"/jobs/{scene.dead}"))
+    page.goto(setup.url(f"/jobs/{samples.dead}"))
     found["without rights"] = flaws_in_both(page)
     page.get_by_role("button", name="Sign out").click()
     page.get_by_label("Token").fill("nonsense")
@@ -63,10 +65,12 @@ def test_axe_finds_nothing_wrong_with_what_strangers_see(
     assert {name: what for name, what in found.items() if what} == {}
 
 
-def test_whatever_has_the_focus_shows_it(page: Page, stage: Stage, scene: Scene) -> None:
+def test_whatever_has_the_focus_shows_it(
+    page: Page, setup: DashboardSetup, samples: SampleJobs
+) -> None:
     unseen = []
-    for path in ("/jobs?text=scene-", f"/jobs/{scene.waiting}", "/dead-letters?text=scene-"):
-        page.goto(stage.url(path))
+    for path in ("/jobs?text=sample-", f"/jobs/{samples.waiting}", "/dead-letters?text=sample-"):
+        page.goto(setup.url(path))
         for _ in range(page.locator(CAN_HAVE_FOCUS).count()):
             page.keyboard.press("Tab")
             unseen += [one for one in [page.evaluate(NO_OUTLINE)] if one]
@@ -74,9 +78,11 @@ def test_whatever_has_the_focus_shows_it(page: Page, stage: Stage, scene: Scene)
     assert unseen == []
 
 
-def test_paper_has_the_content_and_nothing_to_press(page: Page, stage: Stage, scene: Scene) -> None:
+def test_paper_has_the_content_and_nothing_to_press(
+    page: Page, setup: DashboardSetup, samples: SampleJobs
+) -> None:
     page.emulate_media(media="print", color_scheme="dark")
-    page.goto(stage.url(f"/jobs/{scene.dead}"))
+    page.goto(setup.url(f"/jobs/{samples.dead}"))
 
     expect(page.get_by_text("no such user: 7").first).to_be_visible()
     expect(page.locator("pre.json").first).to_be_visible()
@@ -85,8 +91,8 @@ def test_paper_has_the_content_and_nothing_to_press(page: Page, stage: Stage, sc
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 38)"
 
 
-def test_of_two_that_look_the_same_none_is_lost(page: Page, stage: Stage) -> None:
-    page.goto(stage.url("/queues"))
+def test_of_two_that_look_the_same_none_is_lost(page: Page, setup: DashboardSetup) -> None:
+    page.goto(setup.url("/queues"))
     script = page.locator("script[type=module]").get_attribute("src")
     texts = page.evaluate(
         """async (address) => {
@@ -121,16 +127,16 @@ def flaws_in_both(page: Page) -> list[str]:
 
 
 def test_no_page_scrolls_sideways_however_narrow_the_screen(
-    page: Page, stage: Stage, scene: Scene
+    page: Page, setup: DashboardSetup, samples: SampleJobs
 ) -> None:
     wide = []
-    for name, path in scene.pages.items():
-        page.goto(stage.url(path))
+    for name, path in samples.pages.items():
+        page.goto(setup.url(path))
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             wide += [(name, width)] if is_too_wide(page) else []
     page.set_viewport_size({"width": WIDTHS[0], "height": 800})
-    page.goto(stage.url(f"/jobs/{scene.waiting}"))
+    page.goto(setup.url(f"/jobs/{samples.waiting}"))
     page.locator("summary", has_text="Cancel…").click()
     wide += [("asking", WIDTHS[0])] if is_too_wide(page) else []
 
@@ -138,40 +144,40 @@ def test_no_page_scrolls_sideways_however_narrow_the_screen(
 
 
 def test_everything_can_be_read_and_done_without_scripts(
-    browser: Browser, passes: Path, stage: Stage, scene: Scene
+    browser: Browser, passes: Path, setup: DashboardSetup, samples: SampleJobs
 ) -> None:
     context = browser.new_context(storage_state=passes, java_script_enabled=False)
     page = context.new_page()
-    for path in scene.pages.values():
-        page.goto(stage.url(path))
+    for path in samples.pages.values():
+        page.goto(setup.url(path))
         expect(page.locator("h1")).to_be_visible()
     expect(page.locator("#theme")).to_be_hidden()
 
-    page.goto(stage.url("/submit"))
+    page.goto(setup.url("/submit"))
     page.get_by_label("Type", exact=True).fill("echo")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("status").filter(has_text="Submitted.")).to_be_visible()
     expect(page.locator("main time").first).to_have_text(re.compile("ago|now"))
 
-    page.goto(stage.url("/dead-letters?text=scene-dead-"))
+    page.goto(setup.url("/dead-letters?text=sample-dead-"))
     page.get_by_role("checkbox").first.check()
     page.get_by_role("button", name="Redrive selected").click()
     expect(page.locator("h1")).to_have_text("Redrive 1 dead letter?")
     page.get_by_role("link", name="Leave them").click()
     expect(page.locator("h1")).to_have_text("Dead letters")
 
-    stage.field.create("plain", "echo", 1)
-    stage.field.until_phase("plain", "Succeeded")
-    page.goto(stage.url("/jobs/plain"))
+    setup.ns.create("plain", "echo", 1)
+    setup.ns.until_phase("plain", "Succeeded")
+    page.goto(setup.url("/jobs/plain"))
     page.get_by_role("button", name="Rerun as a new job").click()
     expect(page.locator(".head h1")).to_have_text("plain-r1")  # looked for until it is created
     context.close()
 
 
-def test_a_megabyte_of_payload_is_cut_and_is_no_burden(page: Page, stage: Stage) -> None:
-    stage.field.create("heavy", "echo", "<b>" * 40_000 + "x" * 700_000, queue="nobody-serves-this")
+def test_a_megabyte_of_payload_is_cut_and_is_no_burden(page: Page, setup: DashboardSetup) -> None:
+    setup.ns.create("heavy", "echo", "<b>" * 40_000 + "x" * 700_000, queue="nobody-serves-this")
 
-    page.goto(stage.url("/jobs/heavy"))
+    page.goto(setup.url("/jobs/heavy"))
 
     shown = page.get_by_label("Payload", exact=True)
     expect(shown).to_contain_text("<b><b>")
@@ -181,11 +187,11 @@ def test_a_megabyte_of_payload_is_cut_and_is_no_burden(page: Page, stage: Stage)
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen_and_the_choice_is_kept(
-    page: Page, stage: Stage
+    page: Page, setup: DashboardSetup
 ) -> None:
     back = "getComputedStyle(document.body).backgroundColor"
     page.emulate_media(color_scheme="light")
-    page.goto(stage.url("/queues"))
+    page.goto(setup.url("/queues"))
     light = page.evaluate(back)
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate(back)
@@ -193,15 +199,15 @@ def test_the_theme_follows_the_system_until_it_is_chosen_and_the_choice_is_kept(
 
     page.get_by_role("button", name="Auto theme").click()
     assert page.evaluate(back) == light
-    page.goto(stage.url("/workers"))
+    page.goto(setup.url("/workers"))
     assert page.evaluate(back) == light
     page.get_by_role("button", name="Light theme").click()
     expect(page.get_by_role("button", name="Dark theme")).to_be_visible()
     assert page.evaluate(back) == dark
 
 
-def test_a_keyboard_is_enough(page: Page, stage: Stage, scene: Scene) -> None:
-    page.goto(stage.url("/queues"))
+def test_a_keyboard_is_enough(page: Page, setup: DashboardSetup, samples: SampleJobs) -> None:
+    page.goto(setup.url("/queues"))
     page.keyboard.press("Tab")
     expect(page.get_by_text("Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
@@ -212,11 +218,11 @@ def test_a_keyboard_is_enough(page: Page, stage: Stage, scene: Scene) -> None:
     expect(page.locator("h1")).to_have_text("Jobs")
     page.keyboard.press("/")
     expect(page.get_by_label("Text")).to_be_focused()
-    page.keyboard.type("scene-parent")
+    page.keyboard.type("sample-parent")
     page.keyboard.press("Enter")
     expect(page).to_have_url(
-        stage.url(
-            "/jobs?text=scene-parent&type=&queue=&label=&reason=&newer=&older=&parent=&cronJob="
+        setup.url(
+            "/jobs?text=sample-parent&type=&queue=&label=&reason=&newer=&older=&parent=&cronJob="
         )
     )
     expect(page.locator("#live")).to_have_text("Live")
@@ -241,12 +247,12 @@ def test_a_keyboard_is_enough(page: Page, stage: Stage, scene: Scene) -> None:
 
 
 def test_times_are_in_the_readers_zone_and_ages_stay_true(
-    browser: Browser, passes: Path, stage: Stage, scene: Scene
+    browser: Browser, passes: Path, setup: DashboardSetup, samples: SampleJobs
 ) -> None:
     context = browser.new_context(storage_state=passes, timezone_id="Asia/Kolkata")
     page = context.new_page()
     page.clock.install()
-    page.goto(stage.url(f"/jobs/{scene.parent}"))
+    page.goto(setup.url(f"/jobs/{samples.parent}"))
     created = page.locator(".facts time[data-form=clock]").first
     expect(created).to_have_text(
         page.evaluate(
@@ -266,16 +272,16 @@ def test_times_are_in_the_readers_zone_and_ages_stay_true(
     context.close()
 
 
-def test_what_the_reader_does_survives_news(context: BrowserContext, stage: Stage) -> None:
+def test_what_the_reader_does_survives_news(context: BrowserContext, setup: DashboardSetup) -> None:
     page = context.new_page()
     for number in range(2):
-        stage.field.create(f"steady-{number}", "brittle", number)
-        stage.field.until_phase(f"steady-{number}", "DeadLetter")
-    page.goto(stage.url("/dead-letters?text=steady-"))
+        setup.ns.create(f"steady-{number}", "brittle", number)
+        setup.ns.until_phase(f"steady-{number}", "DeadLetter")
+    page.goto(setup.url("/dead-letters?text=steady-"))
     page.get_by_label("Select steady-0").check()
     page.get_by_role("link", name="steady-0").focus()
 
-    stage.field.create("steady-2", "brittle", 2)
+    setup.ns.create("steady-2", "brittle", 2)
 
     expect(page.get_by_role("link", name="steady-2")).to_be_visible()
     expect(page.get_by_label("Select steady-0")).to_be_checked()

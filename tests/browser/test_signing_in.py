@@ -4,24 +4,24 @@ from playwright.sync_api import Browser, expect
 
 from support.certificates import self_signed
 from support.chromium import sign_in
-from support.dashboard_stage import Stage
+from support.dashboard_setup import DashboardSetup
 
 
 def test_one_signs_in_with_a_token_and_goes_on_to_the_page_that_was_asked_for(
-    stage: Stage, browser: Browser
+    setup: DashboardSetup, browser: Browser
 ) -> None:
     context = browser.new_context()
     page = context.new_page()
 
-    page.goto(stage.url("/jobs?text=abc"))
+    page.goto(setup.url("/jobs?text=abc"))
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     page.get_by_label("Token").fill("nonsense")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("does not accept the token")
-    page.get_by_label("Token").fill(stage.admin_token)
+    page.get_by_label("Token").fill(setup.admin_token)
     page.get_by_role("button", name="Sign in").click()
 
-    expect(page).to_have_url(stage.url("/jobs?text=abc"))
+    expect(page).to_have_url(setup.url("/jobs?text=abc"))
     expect(page.get_by_text("No job matches.")).to_be_visible()
     kept = {cookie["name"]: cookie for cookie in context.cookies()}
     assert kept["asyncjob-token"]["httpOnly"]
@@ -30,20 +30,20 @@ def test_one_signs_in_with_a_token_and_goes_on_to_the_page_that_was_asked_for(
 
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.goto(stage.url("/queues"))
+    page.goto(setup.url("/queues"))
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     context.close()
 
 
 def test_over_https_the_cookies_are_for_https_only(
-    stage: Stage, browser: Browser, tmp_path: Path
+    setup: DashboardSetup, browser: Browser, tmp_path: Path
 ) -> None:
     cert, key = self_signed(tmp_path)
-    with stage.another(f"--tls-cert={cert}", f"--tls-key={key}") as gateway:
+    with setup.another(f"--tls-cert={cert}", f"--tls-key={key}") as gateway:
         gateway.until_ready()
         context = browser.new_context(ignore_https_errors=True)
         page = context.new_page()
-        sign_in(page, f"{gateway.url}/dashboard/sign-in", stage.admin_token)
+        sign_in(page, f"{gateway.url}/dashboard/sign-in", setup.admin_token)
         kept = {cookie["name"]: cookie for cookie in context.cookies()}
         page.get_by_role("link", name="Submit").click()
         page.get_by_label("Type", exact=True).fill("echo")

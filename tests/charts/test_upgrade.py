@@ -39,7 +39,7 @@ PAIRS = {
 
 
 @dataclass
-class Stage:
+class UpgradeSetup:
     """A cluster with the version before on it."""
 
     helm: Helm
@@ -84,58 +84,58 @@ class Stage:
 
 
 @pytest.fixture(scope="module", params=RELEASES, ids=lambda release: release.version)
-def stage(helm: Helm, request: pytest.FixtureRequest) -> Iterator[Stage]:
+def setup(helm: Helm, request: pytest.FixtureRequest) -> Iterator[UpgradeSetup]:
     """Install a version before, with roles for a worker and a namespace for jobs."""
     with ControlPlane() as plane:
         plane.kubectl("create", "namespace", NAMESPACE)
         plane.kubectl("apply", f"--filename={ROOT / 'dev/manifests/rbac.yaml'}")
         admin = Client(plane.url, plane.ca_file, plane.admin_token)
-        stage = Stage(helm, plane, request.param, admin, Worker("", "", admin))
-        stage.install()
+        setup = UpgradeSetup(helm, plane, request.param, admin, Worker("", "", admin))
+        setup.install()
         plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
         until_rules_hold(admin)
-        stage.worker = Space(LIVES, admin).create().worker("worker-0")
-        yield stage
+        setup.worker = Space(LIVES, admin).create().worker("worker-0")
+        yield setup
 
 
-def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(stage: Stage) -> None:
+def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(setup: UpgradeSetup) -> None:
     mail = {"apiVersion": "asyncjob.dev/v1alpha1", "kind": "AsyncQueue", "spec": {"paused": True}}
-    stage.admin.create(
+    setup.admin.create(
         collection_path(LIVES, QUEUES), {**mail, "metadata": {"name": "mail"}}
     ).object()
-    stage.admin.create(collection_path(LIVES, CRON_JOBS), cron_job("nightly")).object()
-    waiting = list(_begun(stage))
+    setup.admin.create(collection_path(LIVES, CRON_JOBS), cron_job("nightly")).object()
+    waiting = list(_begun(setup))
 
-    stage.upgrade(CHART)
+    setup.upgrade(CHART)
 
     for shipped in _shipped(CHART):
-        until(partial(_is_applied, stage, shipped), 20, f"{shipped['metadata']}")
-    until(stage.is_served, 20, "the storage of the new CRDs")
+        until(partial(_is_applied, setup, shipped), 20, f"{shipped['metadata']}")
+    until(setup.is_served, 20, "the storage of the new CRDs")
     # What is there is still what the new CRDs and rules take, as a whole and in its status.
     for plural in KINDS:
-        for obj in stage.objects(plural):
+        for obj in setup.objects(plural):
             path = f"{collection_path(LIVES, plural)}/{obj['metadata']['name']}"
-            stage.admin.dry().replace(path, obj).object()
-            stage.admin.dry().replace(f"{path}/status", obj).object()
+            setup.admin.dry().replace(path, obj).object()
+            setup.admin.dry().replace(f"{path}/status", obj).object()
     # And whoever is one version behind goes on with it, beside who is not.
     *most, (last, played_of_last, _) = waiting
     for life, played, by in most:
         life.play(played, by=by)
     # Back at the version before, what was begun there or here can be ended, too.
-    stage.back()
+    setup.back()
     last.play(played_of_last)
-    assert {job["status"]["phase"] for job in stage.objects(JOBS)} <= {
+    assert {job["status"]["phase"] for job in setup.objects(JOBS)} <= {
         "Succeeded",
         "DeadLetter",
         "Cancelled",
     }
 
 
-def _begun(stage: Stage) -> Iterator[tuple[Replay, int, frozenset[str]]]:
+def _begun(setup: UpgradeSetup) -> Iterator[tuple[Replay, int, frozenset[str]]]:
     """Bring a job to each point of each life, for each pair that will go on with it."""
-    for number, (life, played) in enumerate(cut_points(stage.release)):
+    for number, (life, played) in enumerate(cut_points(setup.release)):
         for pair in ("old-old", ("new-worker", "new-new")[number % 2]):
-            replay = stage.replay(f"{pair}-{number}", life)
+            replay = setup.replay(f"{pair}-{number}", life)
             replay.create()
             replay.play(0, played)
             yield replay, played, PAIRS[pair]
@@ -146,8 +146,8 @@ def _shipped(chart: Path) -> list[dict[str, Any]]:
     return [obj for file in files for obj in yaml.safe_load_all(file.read_text()) if obj]
 
 
-def _is_applied(stage: Stage, shipped: dict[str, Any]) -> bool:
-    found = stage.plane.kubectl("get", shipped["kind"], shipped["metadata"]["name"], "-ojson")
+def _is_applied(setup: UpgradeSetup, shipped: dict[str, Any]) -> bool:
+    found = setup.plane.kubectl("get", shipped["kind"], shipped["metadata"]["name"], "-ojson")
     return _holds(json.loads(found.stdout)["spec"], shipped["spec"])
 
 
@@ -195,7 +195,7 @@ def forbid_heartbeats(text: str) -> str:
     ids=["rule", "crd"],
 )
 def test_a_chart_that_the_version_before_cannot_live_with_is_noticed(
-    stage: Stage,
+    setup: UpgradeSetup,
     tmp_path: Path,
     file: str,
     change: Callable[[str], str],
@@ -206,12 +206,12 @@ def test_a_chart_that_the_version_before_cannot_live_with_is_noticed(
     path = tmp_path / "chart/files/crds" / file
     assert change(path.read_text()) != path.read_text()
     path.write_text(change(path.read_text()))
-    stage.upgrade(tmp_path / "chart")
-    [kept] = [one for one in stage.release.lives if one["name"] == life]
+    setup.upgrade(tmp_path / "chart")
+    [kept] = [one for one in setup.release.lives if one["name"] == life]
     names = iter(range(1000))
 
     def is_refused() -> bool:
-        replay = stage.replay(f"{life}-{refused}-{next(names)}", kept)
+        replay = setup.replay(f"{life}-{refused}-{next(names)}", kept)
         replay.create()
         try:
             replay.play(0)
@@ -220,4 +220,4 @@ def test_a_chart_that_the_version_before_cannot_live_with_is_noticed(
         return False
 
     until(is_refused, 20, "the refusal")
-    stage.upgrade(CHART)
+    setup.upgrade(CHART)

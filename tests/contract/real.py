@@ -19,7 +19,7 @@ from support.api import Answer, Client
 from support.installation import install
 from support.jobs import now
 from support.operator import OperatorProcess
-from support.workers import Field, field_on
+from support.workers import WorkerNamespace, worker_namespace
 
 APP = "support.contract_app:app"
 OPERATOR = ("--no-retention", "--backoff-initial=0.2", "--backoff-max=2")
@@ -27,11 +27,11 @@ LOOK_SECONDS = 0.15
 WITHIN_SECONDS = 60.0
 
 
-class Town:
+class SharedNamespace:
     """The namespace that all scenarios share; looks at all its jobs at once."""
 
-    def __init__(self, field: Field, client: Client) -> None:
-        self.field = field
+    def __init__(self, ns: WorkerNamespace, client: Client) -> None:
+        self.ns = ns
         self.client = client
         self.workers: dict[str, DevWorker] = {}
         self._jobs: dict[str, Obj] = {}
@@ -46,7 +46,7 @@ class Town:
 
     async def watch(self) -> None:
         """Look at all jobs until cancelled."""
-        path = collection_path(self.field.namespace, JOBS)
+        path = collection_path(self.ns.namespace, JOBS)
         while True:
             found = await self.ask("GET", path)
             self._jobs = {job["metadata"]["name"]: job for job in found["items"]}
@@ -69,20 +69,20 @@ class Town:
 
     def start(self, name: str, *options: str, restart: bool = False) -> None:
         """Start a worker."""
-        worker = self.field.start_worker(name, *options, app=APP, restart=restart)
+        worker = self.ns.start_worker(name, *options, app=APP, restart=restart)
         self.workers[name] = worker
 
     def started(self) -> None:
         """Wait until all workers work."""
         for worker in self.workers.values():
-            self.field.until_log(worker, "worker started", within=60)
+            self.ns.until_log(worker, "worker started", within=60)
 
 
 class RealBackend:
-    """One scenario's jobs in the town."""
+    """One scenario's jobs in the shared namespace."""
 
-    def __init__(self, town: Town, name: str, number: int) -> None:
-        self._town = town
+    def __init__(self, shared: SharedNamespace, name: str, number: int) -> None:
+        self._shared = shared
         self._prefix = name
         self.queue = f"own-{number}"
 
@@ -94,17 +94,17 @@ class RealBackend:
             "metadata": {"name": f"{self._prefix}.{name}"},
             "spec": {"type": type_, **given, **spec},
         }
-        await self._town.ask("POST", collection_path(self._town.field.namespace, JOBS), body)
+        await self._shared.ask("POST", collection_path(self._shared.ns.namespace, JOBS), body)
 
     async def change(self, name: str, **spec: Any) -> None:
         body, kind = {"spec": spec}, "application/merge-patch+json"
-        await self._town.ask("PATCH", self._path(name), body, content_type=kind)
+        await self._shared.ask("PATCH", self._path(name), body, content_type=kind)
 
     async def get(self, name: str) -> Obj:
-        return await self._town.ask("GET", self._path(name))
+        return await self._shared.ask("GET", self._path(name))
 
     async def until(self, name: str, condition: Condition) -> Obj:
-        return await self._town.until(f"{self._prefix}.{name}", condition)
+        return await self._shared.until(f"{self._prefix}.{name}", condition)
 
     async def crash_worker_of(self, name: str) -> None:
         (await self._worker_of(name)).kill()
@@ -113,38 +113,38 @@ class RealBackend:
         worker = await self._worker_of(name)
         worker.terminate()
         options = (f"--queue={self.queue}",)
-        await asyncio.to_thread(self._town.start, f"{worker.name}-next", *options)
+        await asyncio.to_thread(self._shared.start, f"{worker.name}-next", *options)
 
     def time(self, seconds: float) -> str:
         return now(seconds)
 
     async def _worker_of(self, name: str) -> DevWorker:
         lease: Mapping[str, str] = (await self.get(name))["status"]["lease"]
-        return self._town.workers[lease["holder"]]
+        return self._shared.workers[lease["holder"]]
 
     def _path(self, name: str) -> str:
-        return job_path(self._town.field.namespace, f"{self._prefix}.{name}")
+        return job_path(self._shared.ns.namespace, f"{self._prefix}.{name}")
 
 
 @contextlib.contextmanager
-def town(folder: Path) -> Iterator[Field]:
+def prepared_namespace(folder: Path) -> Iterator[WorkerNamespace]:
     """Run a control plane with an operator and prepare a namespace on it."""
     with ControlPlane() as plane:
         install(plane)
         log = folder / "operator.log"
         with (
             OperatorProcess(plane.kubeconfig, log, *OPERATOR) as operator,
-            field_on(plane, folder) as field,
+            worker_namespace(plane, folder) as ns,
         ):
             operator.until_ready().until_leading()
-            yield field
+            yield ns
 
 
-async def run_all(field: Field) -> dict[str, Life]:
+async def run_all(ns: WorkerNamespace) -> dict[str, Life]:
     """Run all scenarios at the same time."""
-    plane = field.plane
+    plane = ns.plane
     strict = (("fieldValidation", "Strict"),)
-    place = Town(field, Client(plane.url, plane.ca_file, plane.admin_token, strict))
+    place = SharedNamespace(ns, Client(plane.url, plane.ca_file, plane.admin_token, strict))
     numbers = {name: number for number, name in enumerate(SCENARIOS)}
     place.start("worker-main", f"--concurrency={len(SCENARIOS)}")
     for name in CRASHING:

@@ -21,8 +21,8 @@ def fake_lives() -> dict[str, Life]:
 
 @pytest.fixture(scope="module")
 def real_lives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Life]:
-    with real.town(tmp_path_factory.mktemp("town")) as field:
-        return asyncio.run(real.run_all(field))
+    with real.prepared_namespace(tmp_path_factory.mktemp("town")) as ns:
+        return asyncio.run(real.run_all(ns))
 
 
 @each

@@ -12,8 +12,8 @@ import pytest
 from asyncjob_dev.errors import KubectlError
 from e2e.cluster import until
 from e2e.faults import delete, evict, sigkill
+from e2e.lease_periods import NEVER, LeasePeriod
 from e2e.release import NAMESPACE, Object, Release, container_of
-from e2e.tenures import NEVER, Tenure
 from e2e.wave import SIZE, Flow, wave
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True)]
@@ -41,7 +41,7 @@ def settled(whole: Release) -> Release:
 
 def busiest(flow: Flow) -> Object:
     """Return the worker pod that holds most jobs now."""
-    held = [tenure.pod_uid for tenure in flow.tenures() if tenure.ended == NEVER]
+    held = [period.pod_uid for period in flow.lease_periods() if period.ended == NEVER]
     pods = flow.release.pods("worker-default")
     pod = max(pods, key=lambda pod: held.count(pod["metadata"]["uid"]))
     assert held.count(pod["metadata"]["uid"])
@@ -59,10 +59,10 @@ def charged(flow: Flow) -> dict[str, int]:
     return {name: count for name, count in flow.sums().items() if count}
 
 
-def taken_from(flow: Flow, pod: Object) -> list[Tenure]:
+def taken_from(flow: Flow, pod: Object) -> list[LeasePeriod]:
     """Return the attempts that ended otherwise than with a success in a pod's hands."""
     uid = pod["metadata"]["uid"]
-    return [tenure for tenure in flow.tenures() if tenure.pod_uid == uid and tenure.reason]
+    return [period for period in flow.lease_periods() if period.pod_uid == uid and period.reason]
 
 
 def test_the_jobs_of_a_killed_worker_are_recovered_as_soon_as_its_end_is_known(
@@ -77,8 +77,8 @@ def test_the_jobs_of_a_killed_worker_are_recovered_as_soon_as_its_end_is_known(
     died_at = flow.container_ends()[victim["metadata"]["uid"], container]
     taken = taken_from(flow, victim)
     assert taken
-    assert {tenure.reason for tenure in taken} == {"WorkerCrashed"}
-    delays = sorted(round(tenure.ended - died_at, 2) for tenure in taken)
+    assert {period.reason for period in taken} == {"WorkerCrashed"}
+    delays = sorted(round(period.ended - died_at, 2) for period in taken)
     record_property("recovery_seconds", delays)
     print(f"jobs of the killed worker recovered after {delays} s")  # noqa: T201
     assert delays[-1] <= RECOVERY_SECONDS

@@ -12,9 +12,9 @@ from typing import Any
 
 from asyncjob.lifecycle.timestamps import format_timestamp
 from e2e.cluster import until
+from e2e.lease_periods import Ends, LeasePeriod, broken_rules, ends, lease_periods, stolen
 from e2e.recording import Recording, recorded
 from e2e.release import JOBS, NAMESPACE, PODS, Release, as_json
-from e2e.tenures import Ends, Tenure, broken_rules, ends, stolen, tenures
 
 SIZE = 500
 UNDER_WAY = 100
@@ -45,9 +45,9 @@ class Flow:
         latest = [job["status"] for job in self.jobs.latest.values()]
         return Counter({name: sum(status[name] for status in latest) for name in names})
 
-    def tenures(self) -> list[Tenure]:
+    def lease_periods(self) -> list[LeasePeriod]:
         """Return every attempt."""
-        return tenures(list(self.jobs.seen))
+        return lease_periods(list(self.jobs.seen))
 
     def container_ends(self) -> Ends:
         """Return when which worker's container was seen to have ended."""
@@ -55,7 +55,7 @@ class Flow:
 
     def complaints(self) -> list[str]:
         """Return broken rules, and attempts taken from workers that may have lived."""
-        taken = stolen(self.tenures(), self.container_ends())
+        taken = stolen(self.lease_periods(), self.container_ends())
         return [*broken_rules(list(self.jobs.seen)), *taken]
 
     def _phases(self) -> Counter[str]:

@@ -10,7 +10,7 @@ from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in
 from support.containers import Image, image_of, missing_programs
-from support.workers import ROOT, Field, field_on, install
+from support.workers import ROOT, WorkerNamespace, install, worker_namespace
 
 TAG = "localhost/asyncjob-worker:under-test"
 
@@ -45,6 +45,6 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def field(plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
-    with field_on(plane, tmp_path) as prepared:
+def ns(plane: ControlPlane, tmp_path: Path) -> Iterator[WorkerNamespace]:
+    with worker_namespace(plane, tmp_path) as prepared:
         yield prepared

@@ -12,7 +12,7 @@ import pytest
 from asyncjob_dev.images import Engine
 from support.containers import Container, Image, image_of
 from support.pod_files import pod_files
-from support.workers import Field, until
+from support.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -127,68 +127,68 @@ def test_the_command_line_works_without_a_shell(image: Image) -> None:
 
 
 def test_the_built_in_handlers_run_jobs_in_a_container(
-    image: Image, field: Field, service: str
+    image: Image, ns: WorkerNamespace, service: str
 ) -> None:
-    pod = pod_files(field, "worker-0")
+    pod = pod_files(ns, "worker-0")
     env = {**pod.env, "ASYNCJOB_HTTP_ALLOW": service, "ASYNCJOB_EXEC_ALLOW": PYTHON}
     with image.started(env=env, mounts=pod.mounts) as container:
         until_log(container, "worker started")
-        field.create("echo", "echo", {"hello": ["world"]})
+        ns.create("echo", "echo", {"hello": ["world"]})
         call = {"url": f"http://{service}/x", "method": "POST", "expectedStatus": [201]}
-        uid = field.create("http", "http", call)["metadata"]["uid"]
-        field.create("elsewhere", "http", {"url": "http://169.254.169.254/"})
-        assert done(field, "echo") == {"hello": ["world"]}
-        answer = done(field, "http")
+        uid = ns.create("http", "http", call)["metadata"]["uid"]
+        ns.create("elsewhere", "http", {"url": "http://169.254.169.254/"})
+        assert done(ns, "echo") == {"hello": ["world"]}
+        answer = done(ns, "http")
         assert (answer["status"], answer["body"]) == (201, {"key": uid})
-        refused = field.until_phase("elsewhere", "DeadLetter")
+        refused = ns.until_phase("elsewhere", "DeadLetter")
         assert refused["error"]["category"] == "Permission"
         assert "ASYNCJOB_HTTP_ALLOW" in refused["error"]["message"]
-        field.create("leaves", "exec", {"argv": [PYTHON, "-c", LEAVE_ONE_BEHIND]})
-        done(field, "leaves")
-        field.create("looks", "exec", {"argv": [PYTHON, "-c", PROCESSES]})
-        assert done(field, "looks")["stdout"]["text"] == "1\n"
-        field.create("sleeps", "sleep", {"seconds": 300})
-        field.until_phase("sleeps", "Running")
-        field.cancel("sleeps")
-        field.until_phase("sleeps", "Cancelled")
+        ns.create("leaves", "exec", {"argv": [PYTHON, "-c", LEAVE_ONE_BEHIND]})
+        done(ns, "leaves")
+        ns.create("looks", "exec", {"argv": [PYTHON, "-c", PROCESSES]})
+        assert done(ns, "looks")["stdout"]["text"] == "1\n"
+        ns.create("sleeps", "sleep", {"seconds": 300})
+        ns.until_phase("sleeps", "Running")
+        ns.cancel("sleeps")
+        ns.until_phase("sleeps", "Cancelled")
         container.signal(image.config["StopSignal"])
         ended = container.wait()
     assert ended.returncode == 0, ended.stdout
     assert "worker stopped" in ended.stdout
 
 
-def test_a_drain_ends_the_program_and_gives_its_job_back(image: Image, field: Field) -> None:
-    pod = pod_files(field, "worker-0")
+def test_a_drain_ends_the_program_and_gives_its_job_back(image: Image, ns: WorkerNamespace) -> None:
+    pod = pod_files(ns, "worker-0")
     env = {**pod.env, "ASYNCJOB_EXEC_ALLOW": PYTHON, "ASYNCJOB_WORKER_GRACE": "0"}
     with image.started(env=env, mounts=pod.mounts) as container:
         until_log(container, "worker started")
-        field.create("long", "exec", {"argv": [PYTHON, "-c", "import time; time.sleep(300)"]})
+        ns.create("long", "exec", {"argv": [PYTHON, "-c", "import time; time.sleep(300)"]})
         until(lambda: len(container.processes()) == 2, 20.0, container.log)
         container.signal(image.config["StopSignal"])
         ended = container.wait()
     assert ended.returncode == 0, ended.stdout
     assert "abandoned" not in ended.stdout
-    status = field.until_phase("long", "Queued")
+    status = ns.until_phase("long", "Queued")
     assert (status["reason"], status["releases"]) == ("Released", 1)
 
 
 def test_two_lines_make_an_image_of_ones_own(
-    engine: Engine, tag: str, field: Field, tmp_path: Path
+    engine: Engine, tag: str, ns: WorkerNamespace, tmp_path: Path
 ) -> None:
     (tmp_path / "app.py").write_text(OWN_APP)
     (tmp_path / "Dockerfile").write_text(f"FROM {tag}\nCOPY app.py .\n")
     own = "localhost/own-worker:under-test"
     engine.build(["--file", str(tmp_path / "Dockerfile"), "--tag", own], tmp_path)
-    pod = pod_files(field, "worker-0")
+    pod = pod_files(ns, "worker-0")
     with (
         image_of(engine, own, tmp_path / "containers") as image,
         image.started(env=pod.env, mounts=pod.mounts) as container,
     ):
         until_log(container, "worker started")
-        field.create("greets", "greet", {"name": "you"})
-        field.create("echo", "echo", 1)
-        assert done(field, "greets") == "Hello you"
-        assert done(field, "echo") == 1
+        ns.create("greets", "greet", {"name": "you"})
+        ns.create("echo", "echo", 1)
+        assert done(ns, "greets") == "Hello you"
+        assert done(ns, "echo") == 1
 
 
 OWN_APP = """
@@ -211,8 +211,8 @@ async def greet(job: JobContext, payload: Greeting) -> str:
 """
 
 
-def done(field: Field, name: str) -> Any:
-    return field.until_phase(name, "Succeeded")["result"]
+def done(ns: WorkerNamespace, name: str) -> Any:
+    return ns.until_phase(name, "Succeeded")["result"]
 
 
 def until_log(container: Container, text: str) -> None:

@@ -32,7 +32,7 @@ from support.docs_blocks import all_blocks
 from support.inside import LossySession, all_done, team
 from support.jobs import until
 from support.operator import QUICK, OperatorProcess
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 NEVER_DUE = "0 0 29 2 *"
 ENDS = {"Succeeded", "Cancelled", "DeadLetter"}
@@ -64,10 +64,10 @@ class Recording:
 class Recorder:
     """`asyncjob audit record` as a process."""
 
-    def __init__(self, field: Field, file: Path, *options: str) -> None:
+    def __init__(self, ns: WorkerNamespace, file: Path, *options: str) -> None:
         program = str(Path(sys.executable).with_name("asyncjob"))
-        self._argv = [program, "audit", "record", str(file), f"--namespace={field.namespace}"]
-        self._argv += [f"--kubeconfig={field.plane.kubeconfig}", *options]
+        self._argv = [program, "audit", "record", str(file), f"--namespace={ns.namespace}"]
+        self._argv += [f"--kubeconfig={ns.plane.kubeconfig}", *options]
         self._log = file.with_suffix(".log")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -112,15 +112,15 @@ def _version(job: dict[str, Any]) -> str:
 class Story:
     """What happens while the recorder looks on."""
 
-    def __init__(self, field: Field, access: Path, stack: ExitStack) -> None:
-        self.field = field
+    def __init__(self, ns: WorkerNamespace, access: Path, stack: ExitStack) -> None:
+        self.ns = ns
         self._access = access
         self._stack = stack
 
     def tell(self, history: Path) -> None:
         """Do all of it, recorded in `history`, and wait until every job has come to its end."""
-        field = self.field
-        field.queue("few", maxConcurrency=2, maxConcurrencyPerKey=1, rateLimit={"count": 50})
+        ns = self.ns
+        ns.queue("few", maxConcurrency=2, maxConcurrencyPerKey=1, rateLimit={"count": 50})
         leader = self._operator("first").until_leading()
         standby = self._operator("second")
         steady = self._worker("steady", "--concurrency=4")
@@ -128,16 +128,16 @@ class Story:
         doomed = self._worker("doomed", "--queue=doomed")
         self._worker("few", "--queue=few", "--concurrency=8")
         for number in range(8):
-            field.create(f"echo-{number}", "echo", number)
-            field.create(f"shaky-{number}", "shaky", 0.02, retryPolicy={"maxRetries": 100})
-        field.create("again", "again")
+            ns.create(f"echo-{number}", "echo", number)
+            ns.create(f"shaky-{number}", "shaky", 0.02, retryPolicy={"maxRetries": 100})
+        ns.create("again", "again")
         short = {"leaseDurationSeconds": 5, "retryPolicy": {"initialDelaySeconds": 0}}
         rows = {"rows": 4, "hold": 2, "gate": "thaw"}
-        field.create("frozen", "steps", rows, queue="cold", **short)
-        field.create("doomed", "wait", "never", queue="doomed", **short)
-        field.until_phase("frozen", "Running")
-        field.until_phase("doomed", "Running")
-        field.until_status("frozen", lambda status: status.get("checkpoint") == {"row": 1})
+        ns.create("frozen", "steps", rows, queue="cold", **short)
+        ns.create("doomed", "wait", "never", queue="doomed", **short)
+        ns.until_phase("frozen", "Running")
+        ns.until_phase("doomed", "Running")
+        ns.until_status("frozen", lambda status: status.get("checkpoint") == {"row": 1})
         frozen.process.pause()
         doomed.kill()
         self._people()
@@ -145,17 +145,17 @@ class Story:
         leader.kill()
         standby.until_leading(60)
         self._limits()
-        field.until_status("frozen", lambda status: status["crashes"] == 1, 60)
+        ns.until_status("frozen", lambda status: status["crashes"] == 1, 60)
         # What a restart keeps from the recorder is a gap, and what lies in a gap is not judged.
         until(partial(self.is_recorded, history), 60, "the recorder", every=0.5)
         frozen.process.resume()
-        field.open("thaw")
+        ns.open("thaw")
         self._worker("thawed", "--queue=cold")
-        field.plane.restart_apiserver()
+        ns.plane.restart_apiserver()
         until(lambda: self._jobs() is not None, 60, "the API server")
-        field.create("after", "echo", 1)
-        field.until_phase("after", "Succeeded", 60)
-        field.cancel("doomed")
+        ns.create("after", "echo", 1)
+        ns.until_phase("after", "Succeeded", 60)
+        ns.cancel("doomed")
         until(self._all_ended, 120, "the end of all jobs", every=0.5)
         steady.stop()
 
@@ -168,20 +168,20 @@ class Story:
         )
 
     def _operator(self, name: str) -> OperatorProcess:
-        space = self.field.namespace
+        space = self.ns.namespace
         home = (f"--namespace={space}", f"--lease-namespace={space}")
-        log = self.field.folder / f"operator-{name}.log"
+        log = self.ns.folder / f"operator-{name}.log"
         process = OperatorProcess(self._access, log, *QUICK, *home)
         return self._stack.enter_context(process).until_ready()
 
     def _worker(self, name: str, *options: str) -> Any:
-        record = self.field.folder / f"handlers-{name}.jsonl"
-        return self.field.worker(name, f"--handler-record={record}", *options)
+        record = self.ns.folder / f"handlers-{name}.jsonl"
+        return self.ns.worker(name, f"--handler-record={record}", *options)
 
     def _people(self) -> None:
         """Submit with keys, run schedules, cancel, redrive, suspend."""
-        field = self.field
-        kubeconfig, space = str(field.plane.kubeconfig), field.namespace
+        ns = self.ns
+        kubeconfig, space = str(ns.plane.kubeconfig), ns.namespace
         with KubernetesJobsClient.connect(kubeconfig, space) as jobs:
             first = jobs.submit("echo", 1, idempotency_key="once")
             assert jobs.submit("echo", 1, idempotency_key="once").id == first.id
@@ -189,35 +189,35 @@ class Story:
             with suppress(InTheWayError):
                 jobs.submit("linger", 0.5, deduplication_id="alone")
             dead = jobs.submit("order", {"wrong": True}).id
-            field.until_phase(dead, "DeadLetter")
+            ns.until_phase(dead, "DeadLetter")
             jobs.redrive(dead)
-            field.until_status(dead, lambda status: status["redrives"] == 1)
-            field.until_phase(dead, "DeadLetter")
+            ns.until_status(dead, lambda status: status["redrives"] == 1)
+            ns.until_phase(dead, "DeadLetter")
             jobs.cancel(dead)
         for number in range(2):
-            field.create(f"applied-{number}", "linger", 0.3, deduplicationId="applied")
-        field.create("later", "echo", 1, suspend=True)
-        field.until_phase("later", "Pending")
-        field.patch("later", {"spec": {"suspend": False}})
-        field.create("short-lived", "echo", 1, ttlSecondsAfterFinished=1)
+            ns.create(f"applied-{number}", "linger", 0.3, deduplicationId="applied")
+        ns.create("later", "echo", 1, suspend=True)
+        ns.until_phase("later", "Pending")
+        ns.patch("later", {"spec": {"suspend": False}})
+        ns.create("short-lived", "echo", 1, ttlSecondsAfterFinished=1)
         body = cron_job("nightly")
         body["spec"] |= {"schedule": NEVER_DUE, "concurrencyPolicy": "Forbid"}
         body["spec"]["jobTemplate"] = {"spec": {"type": "linger", "payload": 0.3}}
-        field.api.create(collection_path(space, CRON_JOBS), body)
+        ns.api.create(collection_path(space, CRON_JOBS), body)
         for number in (1, 2):
-            field.api.merge(cron_job_path(space, "nightly"), {"spec": {"trigger": number}})
+            ns.api.merge(cron_job_path(space, "nightly"), {"spec": {"trigger": number}})
             run = f"nightly-t{number}"
             until(partial(self._exists, run), 30, "the run")
-            field.until_phase(run, "Succeeded", 30)
-        field.until_phase("later", "Succeeded")
+            ns.until_phase(run, "Succeeded", 30)
+        ns.until_phase("later", "Succeeded")
         until(lambda: not self._exists("short-lived"), 30, "retention", every=0.2)
 
     def _limits(self) -> None:
-        field, names = self.field, [f"few-{number}" for number in range(10)]
+        ns, names = self.ns, [f"few-{number}" for number in range(10)]
         for number, name in enumerate(names):
-            field.create(name, "linger", 0.2, queue="few", concurrencyKey=f"key-{number % 3}")
+            ns.create(name, "linger", 0.2, queue="few", concurrencyKey=f"key-{number % 3}")
         for name in names:
-            field.until_phase(name, "Succeeded", 60)
+            ns.until_phase(name, "Succeeded", 60)
 
     def _lose_answers(self) -> None:
         """Run jobs by workers of which many answers are lost."""
@@ -229,7 +229,7 @@ class Story:
 
         async def run() -> None:
             names = [f"lossy-{number}" for number in range(10)]
-            people = [self.field.identity(f"lossy-{number}") for number in range(2)]
+            people = [self.ns.identity(f"lossy-{number}") for number in range(2)]
             async with team(
                 app,
                 people,
@@ -238,18 +238,18 @@ class Story:
                 ),
                 concurrency=4,
                 queue="lossy",
-                handler_record=str(self.field.folder / "handlers-lossy.jsonl"),
+                handler_record=str(self.ns.folder / "handlers-lossy.jsonl"),
             ):
                 for name in names:
-                    await asyncio.to_thread(self.field.create, name, "count", queue="lossy")
-                await all_done(self.field, names)
+                    await asyncio.to_thread(self.ns.create, name, "count", queue="lossy")
+                await all_done(self.ns, names)
 
         asyncio.run(run())
 
     def _jobs(self) -> list[Any] | None:
         """Return all jobs, None from an API server that is not there for the moment."""
         try:
-            return self.field.jobs()
+            return self.ns.jobs()
         except (ApiError, ApiUnavailableError):
             return None
 

@@ -33,7 +33,7 @@ class Shell:
     places: list[ConnectionOptions] = field(default_factory=list)
     slept: float = 0.0
 
-    def world(self) -> CliContext:
+    def context(self) -> CliContext:
         return CliContext(
             connect=self._connect,
             now=lambda: START + timedelta(seconds=self.slept),
@@ -58,7 +58,7 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str | None = None, name: str = "asyncjob") -> Result:
         """Run a command as the process does, but for the exit."""
-        result = CliRunner().invoke(_Process(self.world(), name), list(words), input=stdin)
+        result = CliRunner().invoke(_Process(self.context(), name), list(words), input=stdin)
         check_code(f"exit-{result.exit_code}")
         return result
 
@@ -78,9 +78,9 @@ class MemoryPortal:
 class _Process(click.Command):
     """What click's runner calls: `entry.run` in place of a click command."""
 
-    def __init__(self, world: CliContext, name: str) -> None:
+    def __init__(self, context: CliContext, name: str) -> None:
         super().__init__(name)
-        self._world, self._name = world, name
+        self._context, self._name = context, name
 
     def main(self, args: Any = None, *_: Any, **__: Any) -> Any:
-        raise SystemExit(run(args, self._name, self._world))
+        raise SystemExit(run(args, self._name, self._context))

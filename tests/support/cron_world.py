@@ -2,7 +2,7 @@
 
 The parts under test are the real ones; only the API server and the clocks are stood in for. A
 request takes effect when the test says so, and its answer arrives when the test says so. What the
-world grants them is what is promised: a creation lands within its time limit or not at all.
+store grants them is what is promised: a creation lands within its time limit or not at all.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ Object = dict[str, Any]
 
 
 @dataclass
-class World:
+class CronJobStore:
     """The store, true time, and what has ever been created."""
 
     cron: Object
@@ -128,8 +128,8 @@ def merged(target: Any, patch: Any) -> Any:
 class Session:
     """One operator's requests: each waits at a gate before it takes effect, and at one after."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, store: CronJobStore) -> None:
+        self.store = store
         self.gate: asyncio.Future[None] | None = None
         self.sent_at: float | None = None
         """When the creation was sent that has yet to take effect."""
@@ -152,7 +152,7 @@ class Session:
     async def get(self, path: str, _params: Any = None) -> Object:
         def read() -> Object:
             found = (
-                self.world.cron if path == PATH else self.world.jobs.get(path.rpartition("/")[2])
+                self.store.cron if path == PATH else self.store.jobs.get(path.rpartition("/")[2])
             )
             if found is None:
                 raise ObjectNotFoundError(status=404)
@@ -162,39 +162,39 @@ class Session:
 
     async def list(self, _path: str, _params: Any = None) -> AsyncIterator[Object]:
         def read() -> list[Object]:
-            return [copy.deepcopy(self.world.jobs[name]) for name in self.world.live]
+            return [copy.deepcopy(self.store.jobs[name]) for name in self.store.live]
 
         for obj in await self._request(read):
             yield obj
 
     async def create(self, _path: str, body: Object, _params: Any = None) -> Object:
-        self.sent_at = self.world.now
+        self.sent_at = self.store.now
 
         def post() -> Object:
             sent_at, self.sent_at = self.sent_at, None
-            if sent_at is None or self.world.now - sent_at > REQUEST_TIMEOUT_SECONDS:
+            if sent_at is None or self.store.now - sent_at > REQUEST_TIMEOUT_SECONDS:
                 raise UnknownOutcomeError
-            return self.world.create(body)
+            return self.store.create(body)
 
         return cast("Object", await self._request(post))
 
     async def merge_patch(self, path: str, body: Object, _params: Any = None) -> Object:
         if path.startswith(PATH):
-            return cast("Object", await self._request(lambda: self.world.patch_status(body)))
+            return cast("Object", await self._request(lambda: self.store.patch_status(body)))
         name = path.rpartition("/")[2]
-        return cast("Object", await self._request(lambda: self.world.cancel(name)))
+        return cast("Object", await self._request(lambda: self.store.cancel(name)))
 
     async def delete(self, path: str, _body: Any = None) -> Object:
         name = path.rpartition("/")[2]
-        return cast("Object", await self._request(lambda: self.world.delete(name)))
+        return cast("Object", await self._request(lambda: self.store.delete(name)))
 
 
 class Replica:
     """One operator process; its monotonic clock began anywhere, its wall clock may be wrong."""
 
-    def __init__(self, world: World, name: str, *, skew: float = 0.0) -> None:
-        self.world, self.skew, self.offset = world, skew, 7.0 * len(name)
-        self.session = Session(world)
+    def __init__(self, store: CronJobStore, name: str, *, skew: float = 0.0) -> None:
+        self.store, self.skew, self.offset = store, skew, 7.0 * len(name)
+        self.session = Session(store)
         self.wanted = False
         self.task: asyncio.Task[None] | None = None
         metrics = OperatorMetrics()
@@ -216,7 +216,7 @@ class Replica:
 
     def moment(self) -> Now:
         """Return this moment by its own clocks."""
-        return Now(self.world.now + self.offset, self.world.now + self.skew)
+        return Now(self.store.now + self.offset, self.store.now + self.skew)
 
     def _want(self, _uid: str) -> None:
         self.wanted = True
@@ -227,11 +227,11 @@ class Replica:
     def watch(self) -> None:
         """Take in what there is now."""
         for child in self.schedules.scheduled_jobs.jobs_of(("ns", UID)):
-            if self.world.jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
+            if self.store.jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
                 self.schedules.scheduled_jobs.on_delete(child.uid)
-        for job in self.world.jobs.values():
+        for job in self.store.jobs.values():
             self._saw_job(copy.deepcopy(job))
-        self.schedules.on_update(copy.deepcopy(self.world.cron))
+        self.schedules.on_update(copy.deepcopy(self.store.cron))
 
     async def step(self) -> None:
         """Take one step: begin to act, or let the request under way go one gate further."""
@@ -274,8 +274,8 @@ class Replica:
             await asyncio.gather(self.task, return_exceptions=True)
 
 
-def world_of(**spec: Any) -> World:
-    """Return a world with one schedule, hourly, that is due at the beginning."""
+def store_of(**spec: Any) -> CronJobStore:
+    """Return a store with one schedule, hourly, that is due at the beginning."""
     cron = raw_cron(**{"misfirePolicy": "FireAll", "misfireLimit": 5, **spec})
     cron["status"] |= {"settledTime": "2026-11-20T01:00:00Z"}
-    return World(cron)
+    return CronJobStore(cron)

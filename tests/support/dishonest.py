@@ -54,7 +54,7 @@ def values(foreign_uid: str) -> tuple[Value, ...]:
 
 
 @dataclass(frozen=True)
-class Field:
+class ResourceField:
     """One field of a resource, by the steps that lead to it.
 
     Large values are tried only where the schema takes an object: elsewhere they are refused for
@@ -82,28 +82,30 @@ def schema(plural: str) -> dict[str, Any]:
     return whole
 
 
-def schema_fields(plural: str, part: str) -> list[Field]:
+def schema_fields(plural: str, part: str) -> list[ResourceField]:
     """Return all fields of `spec` or `status`; the first item stands for those of a list."""
     return list(_walk(schema(plural)["properties"][part], (part,)))
 
 
-def metadata_fields(labels: Sequence[str], annotations: Sequence[str]) -> list[Field]:
+def metadata_fields(labels: Sequence[str], annotations: Sequence[str]) -> list[ResourceField]:
     """Return the fields of metadata that somebody may come to believe."""
     return [
-        *(Field(("metadata", "labels", label)) for label in labels),
-        *(Field(("metadata", "annotations", one)) for one in annotations),
-        Field(("metadata", "labels"), takes_objects=True),
-        Field(("metadata", "annotations"), takes_objects=True),
-        Field(("metadata", "ownerReferences", 0, "uid")),
-        Field(("metadata", "finalizers", 0)),
-        Field(("metadata", "managedFields", 0, "time")),
-        Field(("metadata", "managedFields", 0, "fieldsV1"), takes_objects=True),
-        Field(("metadata", "creationTimestamp")),
-        Field(("metadata", "generation")),
+        *(ResourceField(("metadata", "labels", label)) for label in labels),
+        *(ResourceField(("metadata", "annotations", one)) for one in annotations),
+        ResourceField(("metadata", "labels"), takes_objects=True),
+        ResourceField(("metadata", "annotations"), takes_objects=True),
+        ResourceField(("metadata", "ownerReferences", 0, "uid")),
+        ResourceField(("metadata", "finalizers", 0)),
+        ResourceField(("metadata", "managedFields", 0, "time")),
+        ResourceField(("metadata", "managedFields", 0, "fieldsV1"), takes_objects=True),
+        ResourceField(("metadata", "creationTimestamp")),
+        ResourceField(("metadata", "generation")),
     ]
 
 
-def tried(fields: Sequence[Field], foreign_uid: str) -> Iterator[tuple[Field, Value]]:
+def tried(
+    fields: Sequence[ResourceField], foreign_uid: str
+) -> Iterator[tuple[ResourceField, Value]]:
     """Yield each field with each value that gets as far as its schema."""
     for field in fields:
         for value in values(foreign_uid):
@@ -111,11 +113,11 @@ def tried(fields: Sequence[Field], foreign_uid: str) -> Iterator[tuple[Field, Va
                 yield field, value
 
 
-def _walk(node: Mapping[str, Any], steps: Steps) -> Iterator[Field]:
+def _walk(node: Mapping[str, Any], steps: Steps) -> Iterator[ResourceField]:
     inside = {**node.get("properties", {}), **({0: node["items"]} if "items" in node else {})}
     for step, inner in inside.items():
         takes_objects = inner.get("type", "object") == "object" and "properties" not in inner
-        yield Field((*steps, step), takes_objects)
+        yield ResourceField((*steps, step), takes_objects)
         yield from _walk(inner, (*steps, step))
 
 

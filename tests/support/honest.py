@@ -14,7 +14,7 @@ from asyncjob_dev.errors import ApiError, ApiUnavailableError
 from support.crons import Crons
 from support.jobs import Jobs
 from support.operator import OperatorProcess
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 WITHIN: Final = 2.0
 """Seconds from a job's creation to its first start, or from a trigger to its run's creation."""
@@ -111,9 +111,9 @@ class HonestTenant(Honest):
     worker may claim it. A worker must be running in the field.
     """
 
-    def __init__(self, field: Field, queue: str = "honest") -> None:
+    def __init__(self, ns: WorkerNamespace, queue: str = "honest") -> None:
         super().__init__()
-        self._field = field
+        self._ns = ns
         self._queue = queue
         self._number = 0
 
@@ -123,15 +123,15 @@ class HonestTenant(Honest):
         name = f"honest-{self._number}"
         spec: dict[str, Any] = {"queue": self._queue, "deduplicationId": name}
         begun = time.monotonic()
-        self._field.create(name, "echo", self._number, **spec)
+        self._ns.create(name, "echo", self._number, **spec)
         while not self._has_begun(name):
             if time.monotonic() - begun > PATIENCE:
-                raise AssertionError(f"{name} has not begun: {self._field.status(name)}")
+                raise AssertionError(f"{name} has not begun: {self._ns.status(name)}")
             time.sleep(LOOK_SECONDS)
         return time.monotonic() - begun
 
     def _has_begun(self, name: str) -> bool:
-        status: Object = self._field.status(name)
+        status: Object = self._ns.status(name)
         return "firstStartTime" in status
 
 

@@ -11,7 +11,7 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import ClusterAccess, KubeSession, load_access
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.worker import Worker
-from support.workers import Field, Identity
+from support.workers import Identity, WorkerNamespace
 
 MANAGER = "asyncjob-worker"
 Opener = Callable[[ClusterAccess], KubeSession]
@@ -111,11 +111,11 @@ async def team(
             await asyncio.gather(*running)
 
 
-async def all_done(field: Field, names: Sequence[str], within: float = 60.0) -> list[Any]:
+async def all_done(ns: WorkerNamespace, names: Sequence[str], within: float = 60.0) -> list[Any]:
     """Return the statuses once all these jobs are finished."""
     async with asyncio.timeout(within):
         while True:
-            listed = await asyncio.to_thread(field.jobs)
+            listed = await asyncio.to_thread(ns.jobs)
             found = [job["status"] for job in listed if job["metadata"]["name"] in names]
             if len(found) == len(names) and all("completionTime" in each for each in found):
                 return found

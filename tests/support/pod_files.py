@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -20,16 +20,16 @@ class PodFiles:
     mounts: Mapping[str, Path]
 
 
-def pod_files(field: Field, name: str) -> PodFiles:
+def pod_files(ns: WorkerNamespace, name: str) -> PodFiles:
     """Make a Pod with a token bound to it."""
-    identity = field.identity(name)
-    folder = field.folder / f"account-{name}"
+    identity = ns.identity(name)
+    folder = ns.folder / f"account-{name}"
     folder.mkdir()
     user = yaml.safe_load(identity.kubeconfig.read_text())["users"][0]["user"]
     (folder / "token").write_text(user["token"])
-    (folder / "ca.crt").write_bytes(Path(field.api.ca_file).read_bytes())
-    (folder / "namespace").write_text(field.namespace)
-    address = urlsplit(field.api.url)
+    (folder / "ca.crt").write_bytes(Path(ns.api.ca_file).read_bytes())
+    (folder / "namespace").write_text(ns.namespace)
+    address = urlsplit(ns.api.url)
     env = {
         "KUBERNETES_SERVICE_HOST": str(address.hostname),
         "KUBERNETES_SERVICE_PORT": str(address.port),

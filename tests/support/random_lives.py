@@ -93,7 +93,7 @@ _ADMITTED = {"status": {"admitted": True}}
 
 
 @dataclass
-class World:
+class RandomRun:
     """The actors, and what has been done so far."""
 
     space: Space
@@ -107,7 +107,7 @@ class World:
 class RandomLives(RuleBasedStateMachine):
     """Few jobs, many hands."""
 
-    world: ClassVar[World]
+    run: ClassVar[RandomRun]
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class RandomLives(RuleBasedStateMachine):
         if len(self.known) >= 3:
             return
         name = f"job-{next(NUMBERS)}"
-        admin, namespace = self.world.space.admin, self.world.space.name
+        admin, namespace = self.run.space.admin, self.run.space.name
         admin.create(collection_path(namespace, JOBS), job(name, **spec)).object()
         self.known[name] = admin.get(job_path(namespace, name)).object()
 
@@ -129,8 +129,8 @@ class RandomLives(RuleBasedStateMachine):
     def change_spec(self, pick: int, control: dict[str, Any]) -> None:
         """Change the spec, as a user."""
         name = self._name(pick)
-        path = job_path(self.world.space.name, name)
-        self._judge(name, self.world.space.admin.merge(path, {"spec": control}))
+        path = job_path(self.run.space.name, name)
+        self._judge(name, self.run.space.admin.merge(path, {"spec": control}))
 
     @precondition(lambda self: self.known)
     @rule(pick=st.integers(0, 9), by=st.integers(0, 9))
@@ -192,7 +192,7 @@ class RandomLives(RuleBasedStateMachine):
         self.gate(pick)
         name = self._name(pick)
         if self.known[name]["status"]["phase"] == "Queued":
-            self._judge(name, self.world.operator.merge(self._status(name), _ADMITTED))
+            self._judge(name, self.run.operator.merge(self._status(name), _ADMITTED))
         self.claim(pick, by)
         self.report(by, ending)
 
@@ -214,8 +214,8 @@ class RandomLives(RuleBasedStateMachine):
     def cancel(self, pick: int) -> None:
         """Request the cancellation of a job as a user, and carry it out as the operator."""
         name = self._name(pick)
-        requested = self.world.space.admin.merge(
-            job_path(self.world.space.name, name), {"spec": {"cancel": True}}
+        requested = self.run.space.admin.merge(
+            job_path(self.run.space.name, name), {"spec": {"cancel": True}}
         )
         self._judge(name, requested)
         view = read_job(self.known[name])
@@ -228,7 +228,7 @@ class RandomLives(RuleBasedStateMachine):
         """Write nonsense into the status, as a worker or the operator."""
         name = self._name(pick)
         worker = self._worker(by) if by % 3 else None
-        client = worker.client if worker else self.world.operator
+        client = worker.client if worker else self.run.operator
         self._judge(name, client.merge(self._status(name), {"status": mutation}), worker)
 
     @precondition(lambda self: self.known)
@@ -236,7 +236,7 @@ class RandomLives(RuleBasedStateMachine):
     def recreate(self, pick: int) -> None:
         """Delete a job and create another of its name."""
         name = self._name(pick)
-        admin, namespace = self.world.space.admin, self.world.space.name
+        admin, namespace = self.run.space.admin, self.run.space.name
         admin.delete(job_path(namespace, name)).object()
         admin.create(collection_path(namespace, JOBS), job(name)).object()
         self.known[name] = admin.get(job_path(namespace, name)).object()
@@ -247,15 +247,15 @@ class RandomLives(RuleBasedStateMachine):
             "metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]},
             "status": status_fields(move, obj["status"]),
         }
-        return self._judge(name, self.world.operator.merge(self._status(name), body))
+        return self._judge(name, self.run.operator.merge(self._status(name), body))
 
     def _judge(self, name: str, answer: Answer, worker: Worker | None = None) -> Answer:
         before = self.known[name]
-        after = self.world.space.admin.get(job_path(self.world.space.name, name)).object()
+        after = self.run.space.admin.get(job_path(self.run.space.name, name)).object()
         self.known[name] = after
-        self.world.steps += 1
-        self.world.accepted += answer.accepted
-        self.world.reached.add(after["status"]["phase"])
+        self.run.steps += 1
+        self.run.accepted += answer.accepted
+        self.run.reached.add(after["status"]["phase"])
         broken = change_violations(before, after)
         broken += misuse(before, after, worker.pod_uid) if worker else overreach(before, after)
         assert not broken, f"{broken} by {answer.status}: {answer.message}"
@@ -267,7 +267,7 @@ class RandomLives(RuleBasedStateMachine):
         return list(self.known)[pick % len(self.known)]
 
     def _worker(self, by: int) -> Worker:
-        return self.world.workers[by % len(self.world.workers)]
+        return self.run.workers[by % len(self.run.workers)]
 
     def _status(self, name: str) -> str:
-        return job_status_path(self.world.space.name, name)
+        return job_status_path(self.run.space.name, name)

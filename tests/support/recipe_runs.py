@@ -11,7 +11,7 @@ from asyncjob_dev.binaries import resolve
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.supervisor import DevWorker
 from support.recipe_page import FOLDER, Step, missing_lines, steps
-from support.workers import ROOT, Field
+from support.workers import ROOT, WorkerNamespace
 
 END = "-- end of command:"
 
@@ -19,13 +19,13 @@ END = "-- end of command:"
 class Shell:
     """A shell of a reader: in that folder, on that namespace, with the page's ports made free."""
 
-    def __init__(self, field: Field, ports: dict[str, str]) -> None:
-        self._names = {**ports, "default:": f"{field.namespace}:"}
-        kubeconfig = field.folder / "kubeconfig"
-        plane = field.plane
+    def __init__(self, ns: WorkerNamespace, ports: dict[str, str]) -> None:
+        self._names = {**ports, "default:": f"{ns.namespace}:"}
+        kubeconfig = ns.folder / "kubeconfig"
+        plane = ns.plane
         user = {"token": plane.admin_token}
         write_kubeconfig(
-            kubeconfig, url=plane.url, ca_file=plane.ca_file, user=user, namespace=field.namespace
+            kubeconfig, url=plane.url, ca_file=plane.ca_file, user=user, namespace=ns.namespace
         )
         programs = [resolve("kubectl").path.parent, Path(sys.executable).parent]
         path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
@@ -36,7 +36,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            cwd=field.folder,
+            cwd=ns.folder,
             env=environment,
         )
 
@@ -79,8 +79,8 @@ class Shell:
 class Recipe:
     """A page, and the workers that its `make up` starts."""
 
-    def __init__(self, page: str, field: Field) -> None:
-        self.field = field
+    def __init__(self, page: str, ns: WorkerNamespace) -> None:
+        self.ns = ns
         self._steps = steps(FOLDER / page)
         self._options = next(step.options() for step in self._steps if step.starts_environment)
         self._ports = dict(zip(("8000", "8090"), map(str, free_ports(2)), strict=True))
@@ -92,24 +92,24 @@ class Recipe:
         api = f"http://127.0.0.1:{self._ports['8000']}"
         env = {"PYTHONPATH": str(ROOT), "EXAMPLE_API": api, **env}
         options = (f"--queue={queue}", "--concurrency=4")
-        folder = self.field.folder
-        return self.field.start_worker(name or queue, *options, app=app, env=env, cwd=folder)
+        folder = self.ns.folder
+        return self.ns.start_worker(name or queue, *options, app=app, env=env, cwd=folder)
 
     def start_all(self) -> dict[str, DevWorker]:
         """Start a worker of each queue."""
         queues = self._options.get("QUEUES", "default").split(",")
         started = {queue: self.start(queue) for queue in queues}
         for worker in started.values():
-            self.field.until_log(worker, "worker started")
+            self.ns.until_log(worker, "worker started")
         return started
 
     def follow(self) -> None:
         """Do what the page says, from beginning to end."""
-        with Shell(self.field, self._ports) as shell:
+        with Shell(self.ns, self._ports) as shell:
             for step in self._steps:
                 if not step.is_setup:
                     shell.follow(step)
 
     def shell(self) -> Shell:
         """Open a shell like the reader's."""
-        return Shell(self.field, self._ports)
+        return Shell(self.ns, self._ports)

@@ -5,22 +5,22 @@ from pathlib import Path
 
 from support.jobs import NUMBERS
 from support.operator import QUICK, OperatorProcess
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 
 class Replicas:
     """Starts operators for one namespace and stops them all in the end."""
 
-    def __init__(self, kubeconfig: Path, field: Field, stack: ExitStack) -> None:
+    def __init__(self, kubeconfig: Path, ns: WorkerNamespace, stack: ExitStack) -> None:
         self._kubeconfig = kubeconfig
-        self._field = field
+        self._ns = ns
         self._stack = stack
 
     def start(self, *options: str, module: str = "") -> OperatorProcess:
         """Start one and wait until it has listed all jobs; `module` runs in the command's stead."""
-        namespace = self._field.namespace
+        namespace = self._ns.namespace
         home = (f"--namespace={namespace}", f"--lease-namespace={namespace}")
-        log = self._field.folder / f"operator-{next(NUMBERS)}.log"
+        log = self._ns.folder / f"operator-{next(NUMBERS)}.log"
         process = OperatorProcess(self._kubeconfig, log, *QUICK, *home, *options)
         if module:
             process.run_module(module, {})

@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Scene:
+class StolenTokenSetup:
     """The chart's namespace, a worker of the chart, and the admin."""
 
     space: Space
@@ -58,7 +58,7 @@ class Scene:
         return f"{path}/{name}"
 
 
-Attempt = Callable[[Client, Scene], Answer]
+Attempt = Callable[[Client, StolenTokenSetup], Answer]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def theft(title: str, attempt: Attempt) -> Theft:
 
 
 def _bind(kind: str, role: str) -> Attempt:
-    def attempt(thief: Client, _: Scene) -> Answer:
+    def attempt(thief: Client, _: StolenTokenSetup) -> Answer:
         ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
         who = {"kind": "ServiceAccount", "name": "default", "namespace": HOME}
         body = {"metadata": {"generateName": "stolen-"}, "roleRef": ref, "subjects": [who]}
@@ -93,7 +93,7 @@ def _bind(kind: str, role: str) -> Attempt:
     return attempt
 
 
-def _pod(thief: Client, _: Scene) -> Answer:
+def _pod(thief: Client, _: StolenTokenSetup) -> Answer:
     spec = {
         "serviceAccountName": "asyncjob-operator",
         "containers": [{"name": "thief", "image": "thief"}],
@@ -104,14 +104,14 @@ def _pod(thief: Client, _: Scene) -> Answer:
 def token_of(account: str) -> Attempt:
     """Return an attempt to be given another account's token."""
 
-    def attempt(thief: Client, _: Scene) -> Answer:
+    def attempt(thief: Client, _: StolenTokenSetup) -> Answer:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         return thief.create(f"{CORE}/serviceaccounts/{account}/token", body)
 
     return attempt
 
 
-def _policy(thief: Client, _: Scene) -> Answer:
+def _policy(thief: Client, _: StolenTokenSetup) -> Answer:
     policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
     return thief.delete(f"{policies}/ownership.asyncjob.dev")
 

@@ -65,7 +65,7 @@ class Identity:
     kubeconfig: Path
 
 
-class Field:
+class WorkerNamespace:
     """A namespace of its own: workers, jobs, and the admin's eyes on them."""
 
     def __init__(self, plane: ControlPlane, folder: Path, pods: DevPods) -> None:
@@ -229,7 +229,7 @@ class Field:
 
 
 @contextmanager
-def field_on(plane: ControlPlane, folder: Path) -> Iterator[Field]:
+def worker_namespace(plane: ControlPlane, folder: Path) -> Iterator[WorkerNamespace]:
     """Prepare a namespace with a worker's rights; its workers are stopped at the end."""
     namespace = f"work-{next(_numbers)}-{uuid.uuid4().hex[:6]}"
     roles = folder / "roles.yaml"
@@ -238,7 +238,7 @@ def field_on(plane: ControlPlane, folder: Path) -> Iterator[Field]:
     with DevPods(plane.api, folder / "pods", namespace=namespace) as pods:
         pods.prepare(rbac=[roles])
         try:
-            yield Field(plane, folder, pods)
+            yield WorkerNamespace(plane, folder, pods)
         finally:
             for worker in pods.workers:
                 worker.process.resume()

@@ -25,14 +25,14 @@ CONNECTIONS: Final = 64
 BEYOND_CONNECTIONS: Final = 2 * CONNECTIONS
 
 
-def measure_raw(bench: PartContext) -> Numbers:
+def measure_raw(context: PartContext) -> Numbers:
     """Return the ceiling, without operator or workers."""
-    scale = bench.scale
-    with bench.site.space("raw") as space:
+    scale = context.scale
+    with context.site.space("raw") as space:
         pods = pod_tokens(space, scale.workers)
         generate(space, whole_life(space), scale.warm_up, workers=pods, prefix="warm-up-")
-        report, used = generate_with_usage(bench, space, pods, scale.jobs, CONNECTIONS)
-    bench.results.cpu.append(cpu_row("raw", used, scale.jobs))
+        report, used = generate_with_usage(context, space, pods, scale.jobs, CONNECTIONS)
+    context.results.cpu.append(cpu_row("raw", used, scale.jobs))
     return {
         "raw_ceiling_jobs_s": scale.jobs / report.seconds,
         "raw_cores_busy": used.utilisation,
@@ -43,25 +43,25 @@ def measure_raw(bench: PartContext) -> Numbers:
     }
 
 
-def measure_sweep(bench: PartContext) -> Numbers:
+def measure_sweep(context: PartContext) -> Numbers:
     """Show that this many connections reach the ceiling: with twice as many, each waits longer."""
     rates = {}
-    for connections in bench.scale.sweep:
-        with bench.site.space("sweep") as space:
-            pods = pod_tokens(space, bench.scale.workers)
+    for connections in context.scale.sweep:
+        with context.site.space("sweep") as space:
+            pods = pod_tokens(space, context.scale.workers)
             generate(
                 space,
                 whole_life(space),
-                bench.scale.warm_up,
+                context.scale.warm_up,
                 workers=pods,
                 prefix="warm-up-",
                 connections=connections,
             )
             report, used = generate_with_usage(
-                bench, space, pods, bench.scale.sweep_jobs, connections
+                context, space, pods, context.scale.sweep_jobs, connections
             )
-        rates[connections] = bench.scale.sweep_jobs / report.seconds
-        bench.results.proofs.append(
+        rates[connections] = context.scale.sweep_jobs / report.seconds
+        context.results.proofs.append(
             {
                 "connections": connections,
                 "jobs/s": rates[connections],
@@ -83,13 +83,13 @@ def pod_tokens(space: Space, count: int) -> list[PodToken]:
 
 
 def generate_with_usage(
-    bench: PartContext, space: Space, pods: list[PodToken], count: int, connections: int
+    context: PartContext, space: Space, pods: list[PodToken], count: int, connections: int
 ) -> tuple[GeneratorReport, Usage]:
     """Run the generator and see who uses the machine meanwhile."""
     steps = whole_life(space)
-    before = bench.site.usage()
+    before = context.site.usage()
     report = generate(space, steps, count, workers=pods, connections=connections)
-    used = bench.site.usage() - before
+    used = context.site.usage() - before
     return report, used.with_client(report.cpu_seconds)
 
 
@@ -101,11 +101,11 @@ ROLE: Final = "bare"
 WITHIN_SECONDS: Final = 30.0
 
 
-def measure_bare(bench: PartContext) -> Numbers:
+def measure_bare(context: PartContext) -> Numbers:
     """Return the ceiling of custom resources that nobody checks."""
-    scale = bench.scale
-    with bench.site.space("bare") as space:
-        _prepare(bench.site, space)
+    scale = context.scale
+    with context.site.space("bare") as space:
+        _prepare(context.site, space)
         pods, steps = pod_tokens(space, scale.workers), [_bare_step(it) for it in whole_life(space)]
         generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
         report = generate(space, steps, scale.jobs, workers=pods, connections=CONNECTIONS)

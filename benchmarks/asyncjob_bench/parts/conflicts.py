@@ -14,9 +14,9 @@ from asyncjob_dev.api import Object
 CLAIMS = "asyncjob_worker_claims_total"
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return the ratio with idle workers, with a full backlog, and the worse of both."""
-    idle, backlog = _idle(bench), _backlog(bench)
+    idle, backlog = _idle(context), _backlog(context)
     return {
         "conflict_ratio_idle": idle,
         "conflict_ratio_backlog": backlog,
@@ -35,26 +35,26 @@ def ratio(workers: Sequence[ManagedWorker]) -> float:
     return lost / won
 
 
-def _idle(bench: PartContext) -> float:
-    scale = bench.scale
-    with bench.site.space("idle") as space:
+def _idle(context: PartContext) -> float:
+    scale = context.scale
+    with context.site.space("idle") as space:
         stamps = str(space.folder / "stamps")
         env = {STAMPS_VARIABLE: stamps}
-        running = start_stack(bench.site, space, workers=scale.many_workers, slots=1, **env)
+        running = start_stack(context.site, space, workers=scale.many_workers, slots=1, **env)
         with running as here:
             submit_one_by_one(space, stamps, scale.idle_claims)
             here.wait_finished(PICKUP_WARM_UP + scale.idle_claims)
             return ratio(here.workers)
 
 
-def _backlog(bench: PartContext) -> float:
+def _backlog(context: PartContext) -> float:
     """Let all workers begin at once with a backlog that is there already."""
-    scale = bench.scale
-    with bench.site.space("backlog") as space:
+    scale = context.scale
+    with context.site.space("backlog") as space:
         path = collection_path(space.name, QUEUES)
         space.api.create(path, _queue(paused=True))
         generate(space, creation(space), scale.backlog_claims)
-        running = start_stack(bench.site, space, workers=scale.many_workers, slots=1)
+        running = start_stack(context.site, space, workers=scale.many_workers, slots=1)
         with running as here:
             space.api.merge(f"{path}/{DEFAULT_QUEUE}", {"spec": {"paused": False}})
             here.wait_finished(scale.backlog_claims)

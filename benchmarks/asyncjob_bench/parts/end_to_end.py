@@ -11,9 +11,9 @@ from asyncjob_bench.stats.results import quantile
 from asyncjob_bench.stats.usage import cpu_row
 
 
-def measure_throughput(bench: PartContext) -> Numbers:
+def measure_throughput(context: PartContext) -> Numbers:
     """Return the rate of the whole."""
-    scale, done = bench.scale, _flow(bench, "whole", "end to end")
+    scale, done = context.scale, _flow(context, "whole", "end to end")
     return {
         "end_to_end_jobs_s": done.rate,
         "end_to_end_cores_busy": done.used.utilisation,
@@ -22,32 +22,32 @@ def measure_throughput(bench: PartContext) -> Numbers:
     }
 
 
-def measure_throughput_by_kopf(bench: PartContext) -> Numbers:
+def measure_throughput_by_kopf(context: PartContext) -> Numbers:
     """Return the rate of the whole while the operator sees jobs by kopf."""
-    done = _flow(bench, "whole-kopf", "end to end, jobs by kopf", *BY_KOPF)
+    done = _flow(context, "whole-kopf", "end to end, jobs by kopf", *BY_KOPF)
     return {"kopf_end_to_end_jobs_s": done.rate}
 
 
-def _flow(bench: PartContext, name: str, what: str, *operator: str) -> Flow:
-    scale = bench.scale
+def _flow(context: PartContext, name: str, what: str, *operator: str) -> Flow:
+    scale = context.scale
     with stack_in(
-        bench.site, name, workers=scale.workers, slots=scale.slots, operator=operator
+        context.site, name, workers=scale.workers, slots=scale.slots, operator=operator
     ) as here:
         done = run_flow(here, scale.jobs, warm_up=scale.warm_up)
-    bench.results.cpu.append(cpu_row(what, done.used, scale.jobs))
+    context.results.cpu.append(cpu_row(what, done.used, scale.jobs))
     return done
 
 
 NANOSECONDS_PER_MS = 1e6
 
 
-def measure_pickup(bench: PartContext) -> Numbers:
+def measure_pickup(context: PartContext) -> Numbers:
     """Return both ends of the wait, beside a create's round trip in the same seconds."""
-    scale = bench.scale
-    with bench.site.space("pickup") as space:
+    scale = context.scale
+    with context.site.space("pickup") as space:
         stamps = str(space.folder / "stamps")
         env = {STAMPS_VARIABLE: stamps}
-        with start_stack(bench.site, space, workers=scale.workers, slots=scale.slots, **env):
+        with start_stack(context.site, space, workers=scale.workers, slots=scale.slots, **env):
             answer = submit_one_by_one(space, stamps, scale.pickups)
     trips, pickups = answer["round_trips"], answer["pickups"]
     return {

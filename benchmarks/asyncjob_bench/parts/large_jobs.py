@@ -15,12 +15,12 @@ PAYLOAD_BYTES: Final = 200 * 1024
 _ROW_BYTES: Final = 41
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return the most that each has occupied until it was ready, in MiB."""
-    with bench.site.space("large") as space:
-        pods = pod_tokens(space, bench.scale.workers)
+    with context.site.space("large") as space:
+        pods = pod_tokens(space, context.scale.workers)
         steps = whole_life(space, payload=_rows())
-        generate(space, steps, bench.scale.large_jobs, connections=CONNECTIONS, workers=pods)
+        generate(space, steps, context.scale.large_jobs, connections=CONNECTIONS, workers=pods)
         found = {}
         for program, start in (
             ("operator", space.start_operator),

@@ -38,17 +38,17 @@ POLL_SECONDS: Final = 0.25
 TIMEOUT_SECONDS: Final = 600.0
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return the rate of native Jobs."""
-    count = bench.scale.native_jobs
-    with bench.site.space("native") as space, _machinery(bench, space) as processes:
+    count = context.scale.native_jobs
+    with context.site.space("native") as space, _machinery(context, space) as processes:
         _through(space, WARM_UP, "warm-up-")
         programs = {process.name: [process.pid or 0] for process in processes}
-        before = bench.site.usage(programs)
+        before = context.site.usage(programs)
         answer, ended = _through(space, count, "job-")
-        used = bench.site.usage(programs) - before
+        used = context.site.usage(programs) - before
     used = used.with_client(answer["cpu"])
-    bench.results.cpu.append(cpu_row("native Jobs", used, count))
+    context.results.cpu.append(cpu_row("native Jobs", used, count))
     return {"native_jobs_s": count / (ended - answer["started"])}
 
 
@@ -59,9 +59,9 @@ def kwok() -> Path:
 
 
 @contextmanager
-def _machinery(bench: PartContext, space: Space) -> Iterator[Sequence[ManagedProcess]]:
+def _machinery(context: PartContext, space: Space) -> Iterator[Sequence[ManagedProcess]]:
     """Run a scheduler and a fake kubelet, and wait until its node is there."""
-    kubeconfig = f"--kubeconfig={bench.site.plane.kubeconfig}"
+    kubeconfig = f"--kubeconfig={context.site.plane.kubeconfig}"
     scheduler = ManagedProcess(
         "kube-scheduler",
         [str(resolve("kube-scheduler").path), kubeconfig, *SCHEDULER_FLAGS],

@@ -34,12 +34,12 @@ IDLE_SECONDS: Final = 3.0
 BACKLOG: Final = "asyncjob_worker_backlog"
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return CPU per event at both sizes, its growth, and memory at the larger one."""
-    with bench.site.space("load") as space:
-        few, many = _at_both_sizes(bench, space)
-        worker = _worker_mib(space, bench.scale.many_jobs)
-    bench.results.curves["operator-by-jobs"] = [few, many]
+    with context.site.space("load") as space:
+        few, many = _at_both_sizes(context, space)
+        worker = _worker_mib(space, context.scale.many_jobs)
+    context.results.curves["operator-by-jobs"] = [few, many]
     growth = float(many["ms/event"]) / float(few["ms/event"])
     return {
         "operator_ms_per_event": float(many["ms/event"]),
@@ -52,11 +52,11 @@ def measure(bench: PartContext) -> Numbers:
     }
 
 
-def measure_by_kopf(bench: PartContext) -> Numbers:
+def measure_by_kopf(context: PartContext) -> Numbers:
     """Return CPU per event and memory where kopf watches the jobs."""
-    with bench.site.space("load-kopf") as space:
-        few, many = _at_both_sizes(bench, space, *BY_KOPF)
-    bench.results.curves["operator-by-jobs-kopf"] = [few, many]
+    with context.site.space("load-kopf") as space:
+        few, many = _at_both_sizes(context, space, *BY_KOPF)
+    context.results.curves["operator-by-jobs-kopf"] = [few, many]
     return {
         "kopf_operator_ms_per_event": float(many["ms/event"]),
         "kopf_operator_ms_per_event_few": float(few["ms/event"]),
@@ -65,13 +65,13 @@ def measure_by_kopf(bench: PartContext) -> Numbers:
     }
 
 
-def _at_both_sizes(bench: PartContext, space: Space, *options: str) -> tuple[Row, Row]:
+def _at_both_sizes(context: PartContext, space: Space, *options: str) -> tuple[Row, Row]:
     """Return what an operator with these options costs with few jobs, and with many."""
-    pods, there, found = pod_tokens(space, bench.scale.workers), 0, []
-    for size in (bench.scale.few_jobs, bench.scale.many_jobs):
+    pods, there, found = pod_tokens(space, context.scale.workers), 0, []
+    for size in (context.scale.few_jobs, context.scale.many_jobs):
         park(space, there, size)
         there = size
-        found.append(_at(bench, space, pods, size, options))
+        found.append(_at(context, space, pods, size, options))
     few, many = found
     return few, many
 
@@ -89,17 +89,17 @@ def park(space: Space, there: int, wanted: int) -> None:
 
 
 def _at(
-    bench: PartContext, space: Space, pods: list[PodToken], size: int, options: Sequence[str]
+    context: PartContext, space: Space, pods: list[PodToken], size: int, options: Sequence[str]
 ) -> Row:
     operator = space.start_operator(*options).wait_ready().wait_leading()
-    start = _cpu(bench, operator)
-    _lives(space, pods, operator, bench.scale.warm_up, f"warm-{size}-")
-    bench.site.settle()
-    idle = _idle(bench, operator)
-    costs = [_cost(bench, space, pods, operator, f"job-{size}-{it}-") for it in range(REPEATS)]
+    start = _cpu(context, operator)
+    _lives(space, pods, operator, context.scale.warm_up, f"warm-{size}-")
+    context.site.settle()
+    idle = _idle(context, operator)
+    costs = [_cost(context, space, pods, operator, f"job-{size}-{it}-") for it in range(REPEATS)]
     row: Row = {
         "jobs": float(size),
-        "events": float(REPEATS * EVENTS_PER_JOB * bench.scale.operator_jobs),
+        "events": float(REPEATS * EVENTS_PER_JOB * context.scale.operator_jobs),
         "ms/event": median(costs),
         "least": min(costs),
         "most": max(costs),
@@ -113,13 +113,13 @@ def _at(
 
 
 def _cost(
-    bench: PartContext, space: Space, pods: list[PodToken], operator: ManagedWorker, prefix: str
+    context: PartContext, space: Space, pods: list[PodToken], operator: ManagedWorker, prefix: str
 ) -> float:
     """Return the CPU per event, in ms, while jobs live from creation to end."""
-    jobs = bench.scale.operator_jobs
-    taken, before = operator.metrics().total(TAKEN_IN), _cpu(bench, operator)
+    jobs = context.scale.operator_jobs
+    taken, before = operator.metrics().total(TAKEN_IN), _cpu(context, operator)
     _lives(space, pods, operator, jobs, prefix)
-    used, events = _cpu(bench, operator) - before, operator.metrics().total(TAKEN_IN) - taken
+    used, events = _cpu(context, operator) - before, operator.metrics().total(TAKEN_IN) - taken
     _demand(events, EVENTS_PER_JOB * jobs)
     return used / events * MILLISECONDS
 
@@ -129,15 +129,15 @@ def _demand(events: float, expected: int) -> None:
         raise WrongOutcomeError(f"the operator took in {events:g} events of {expected}")
 
 
-def _idle(bench: PartContext, operator: ManagedWorker) -> float:
+def _idle(context: PartContext, operator: ManagedWorker) -> float:
     """Return the CPU it uses, in ms per second, while nothing happens."""
-    before = _cpu(bench, operator)
+    before = _cpu(context, operator)
     time.sleep(IDLE_SECONDS)
-    return (_cpu(bench, operator) - before) / IDLE_SECONDS * MILLISECONDS
+    return (_cpu(context, operator) - before) / IDLE_SECONDS * MILLISECONDS
 
 
-def _cpu(bench: PartContext, operator: ManagedWorker) -> float:
-    return bench.site.usage({"operator": [operator.pid]}).programs["operator"]
+def _cpu(context: PartContext, operator: ManagedWorker) -> float:
+    return context.site.usage({"operator": [operator.pid]}).programs["operator"]
 
 
 def _lives(

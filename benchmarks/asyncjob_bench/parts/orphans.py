@@ -17,18 +17,18 @@ RECOVERY_TIMEOUT_SECONDS: Final = 120.0
 POLL_SECONDS: Final = 0.1
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return the seconds from the death of a worker's process, to two moments.
 
     Released: no job is called its own any more. Requeued: all wait to be claimed, after the first
     backoff, of about 2 s.
     """
-    count = bench.scale.orphans
-    with stack_in(bench.site, "orphans", workers=1, slots=count) as here:
+    count = context.scale.orphans
+    with stack_in(context.site, "orphans", workers=1, slots=count) as here:
         (worker,), space = here.workers, here.space
         submit(space, _long_job(), count, prefix="job-")
         _until_running(worker, count)
-        bench.site.settle()
+        context.site.settle()
         died = time.monotonic()
         worker.worker.kill()
         _until_none_is(space, "Running")

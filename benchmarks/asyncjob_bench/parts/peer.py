@@ -33,15 +33,15 @@ TIMEOUT_SECONDS: Final = 600.0
 SLOTS: Final = 16
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return its rate, with one worker process of 16 slots; LeftOutError where it cannot run."""
-    count = bench.scale.jobs
+    count = context.scale.jobs
     with _database() as (socket, server):
         order = {"socket": socket, "server": server.pid, "slots": SLOTS, "count": count}
-        order["warm_up"] = bench.scale.warm_up
+        order["warm_up"] = context.scale.warm_up
         answer = run_program([sys.executable, "-m", MODULE, "submit"], order, TIMEOUT_SECONDS)
     used = Usage(answer["cpu"], answer["busy"], answer["available"])
-    bench.results.cpu.append(cpu_row("procrastinate", used, count))
+    context.results.cpu.append(cpu_row("procrastinate", used, count))
     return {"peer_postgres_jobs_s": answer["rate"]}
 
 

@@ -55,28 +55,28 @@ def audited(*, controllers: bool = True) -> Iterator[Site]:
             yield made
 
 
-def measure(bench: PartContext) -> Numbers:
+def measure(context: PartContext) -> Numbers:
     """Return writes per job in all and by the operator, and how many events are sent of a job."""
     with stack_in(
-        bench.site, "writes", workers=bench.scale.workers, slots=bench.scale.slots
+        context.site, "writes", workers=context.scale.workers, slots=context.scale.slots
     ) as here:
-        return count(bench, here)
+        return count(context, here)
 
 
-def count(bench: PartContext, here: RunningStack) -> Numbers:
+def count(context: PartContext, here: RunningStack) -> Numbers:
     """Send jobs through and count what is written meanwhile."""
-    jobs, job = bench.scale.counted_jobs, templates.submission()
-    submit(here.space, job, bench.scale.warm_up, prefix="warm-up-")
-    here.wait_finished(bench.scale.warm_up)
+    jobs, job = context.scale.counted_jobs, templates.submission()
+    submit(here.space, job, context.scale.warm_up, prefix="warm-up-")
+    here.wait_finished(context.scale.warm_up)
     time.sleep(QUIET_SECONDS)
-    lines, before, asked = _lines(bench.site), bench.site.metrics(), here.total(WORKER_REQUESTS)
+    lines, before, asked = _lines(context.site), context.site.metrics(), here.total(WORKER_REQUESTS)
     submit(here.space, job, jobs, prefix="job-")
-    here.wait_finished(bench.scale.warm_up + jobs)
+    here.wait_finished(context.scale.warm_up + jobs)
     time.sleep(QUIET_SECONDS)
-    made = audit.count_writes(_lines(bench.site)[len(lines) :])
-    after = bench.site.metrics()
+    made = audit.count_writes(_lines(context.site)[len(lines) :])
+    after = context.site.metrics()
     _same(made, before, after)
-    _note(bench, made, jobs)
+    _note(context, made, jobs)
     return {
         # Claims that conflict have a limit of their own: `conflict_ratio`.
         "writes_per_job": audit.total(made, only_stored=True) / jobs,
@@ -109,8 +109,8 @@ def _requests(scrape: Scrape) -> float:
     return sum(scrape.total(REQUESTS, resource=JOBS, verb=verb, dry_run="") for verb in WRITING)
 
 
-def _note(bench: PartContext, made: Counter[AuditedWrite], jobs: int) -> None:
-    bench.results.curves["writes-by-user"] = [
+def _note(context: PartContext, made: Counter[AuditedWrite], jobs: int) -> None:
+    context.results.curves["writes-by-user"] = [
         {
             "user": write.user,
             "write": f"{write.verb} {write.resource}",

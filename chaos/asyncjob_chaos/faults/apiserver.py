@@ -10,7 +10,7 @@ import yaml
 from asyncjob.names import GROUP, JOBS, QUEUES
 from asyncjob_chaos.faults.fault import Fault, at_once
 from asyncjob_chaos.judging.signs import Sign
-from asyncjob_chaos.scene import Scene
+from asyncjob_chaos.target import FaultTarget
 from asyncjob_dev.environment.components import MANIFESTS, WORKER_ACCOUNT
 from asyncjob_dev.environment.readiness import await_enforcement
 
@@ -22,8 +22,8 @@ SEEN_SECONDS: Final = 30.0
 
 
 @contextmanager
-def _starve(scene: Scene) -> Iterator[None]:
-    name = f"chaos-{scene.namespace}"
+def _starve(target: FaultTarget) -> Iterator[None]:
+    name = f"chaos-{target.namespace}"
     level: dict[str, Any] = {
         "apiVersion": f"{FLOW}/v1",
         "kind": "PriorityLevelConfiguration",
@@ -37,7 +37,7 @@ def _starve(scene: Scene) -> Iterator[None]:
             },
         },
     }
-    accounts = {"kind": "Group", "group": {"name": f"system:serviceaccounts:{scene.namespace}"}}
+    accounts = {"kind": "Group", "group": {"name": f"system:serviceaccounts:{target.namespace}"}}
     rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
     schema: dict[str, Any] = {
         "apiVersion": f"{FLOW}/v1",
@@ -55,51 +55,51 @@ def _starve(scene: Scene) -> Iterator[None]:
         },
     }
     root = f"/apis/{FLOW}/v1"
-    scene.api.create(f"{root}/prioritylevelconfigurations", level)
-    scene.api.create(f"{root}/flowschemas", schema)
+    target.api.create(f"{root}/prioritylevelconfigurations", level)
+    target.api.create(f"{root}/flowschemas", schema)
     rejected = "apiserver_flowcontrol_rejected_requests_total"
-    scene.until(lambda: scene.metric(rejected, flow_schema=name) > 0, "a 429", SEEN_SECONDS)
+    target.until(lambda: target.metric(rejected, flow_schema=name) > 0, "a 429", SEEN_SECONDS)
     yield
-    scene.signs[Sign.THROTTLED] += int(scene.metric(rejected, flow_schema=name))
-    scene.api.delete(f"{root}/flowschemas/{name}")
-    scene.api.delete(f"{root}/prioritylevelconfigurations/{name}")
+    target.signs[Sign.THROTTLED] += int(target.metric(rejected, flow_schema=name))
+    target.api.delete(f"{root}/flowschemas/{name}")
+    target.api.delete(f"{root}/prioritylevelconfigurations/{name}")
 
 
 @contextmanager
-def _delete_bindings(scene: Scene) -> Iterator[None]:
+def _delete_bindings(target: FaultTarget) -> Iterator[None]:
     path = f"{ADMISSION}/{BINDINGS}"
     ours = [
         one["metadata"]["name"]
-        for one in scene.api.get(path)["items"]
+        for one in target.api.get(path)["items"]
         if "asyncjob" in one["metadata"]["name"]
     ]
     for name in ours:
-        scene.api.delete(f"{path}/{name}")
-    await_enforcement(scene.api, WORKER_ACCOUNT, scene.namespace, enforced=False)
-    scene.signs[Sign.RULES_AWAY] += 1
+        target.api.delete(f"{path}/{name}")
+    await_enforcement(target.api, WORKER_ACCOUNT, target.namespace, enforced=False)
+    target.signs[Sign.RULES_AWAY] += 1
     yield
-    scene.plane.kubectl("apply", "-f", str(MANIFESTS[0]))
-    await_enforcement(scene.api, WORKER_ACCOUNT, scene.namespace)
+    target.plane.kubectl("apply", "-f", str(MANIFESTS[0]))
+    await_enforcement(target.api, WORKER_ACCOUNT, target.namespace)
 
 
-def _change_types(scene: Scene) -> None:
+def _change_types(target: FaultTarget) -> None:
     for number in range(CHANGES):
         for plural in (JOBS, QUEUES):
-            _apply_changed(scene, plural, number)
+            _apply_changed(target, plural, number)
         time.sleep(1.0)
-    scene.plane.kubectl("apply", "-f", str(MANIFESTS[0]))
+    target.plane.kubectl("apply", "-f", str(MANIFESTS[0]))
 
 
-def _apply_changed(scene: Scene, plural: str, number: int) -> None:
+def _apply_changed(target: FaultTarget, plural: str, number: int) -> None:
     file = MANIFESTS[0] / f"{plural}.yaml"
     crd = yaml.safe_load(file.read_text(encoding="utf-8"))
     for version in crd["spec"]["versions"]:
         schema = version["schema"]["openAPIV3Schema"]
         schema["description"] = f"{schema.get('description', '')} (change {number})"
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{GROUP}"
-    before = scene.api.get(path)["metadata"]["generation"]
-    scene.plane.kubectl("apply", "-f", "-", input=yaml.safe_dump(crd))
-    scene.signs[Sign.TYPE_CHANGED] += scene.api.get(path)["metadata"]["generation"] > before
+    before = target.api.get(path)["metadata"]["generation"]
+    target.plane.kubectl("apply", "-f", "-", input=yaml.safe_dump(crd))
+    target.signs[Sign.TYPE_CHANGED] += target.api.get(path)["metadata"]["generation"] > before
 
 
 FAULTS: Final = (

@@ -12,7 +12,7 @@ from asyncjob.json_types import JsonObject, child, integer, text
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import JOBS, collection_path
 from asyncjob_chaos.handlers import LONG
-from asyncjob_chaos.scene import WORKERS, Scene
+from asyncjob_chaos.target import WORKERS, FaultTarget
 from asyncjob_dev.errors import NotReadyError
 
 STEPS: Final = 30
@@ -24,26 +24,26 @@ NEXT_LOOK_SECONDS: Final = 2.0
 WITHIN_SECONDS: Final = 60.0
 
 
-def occupy(scene: Scene, workers: Iterable[str]) -> None:
+def occupy(target: FaultTarget, workers: Iterable[str]) -> None:
     """Submit jobs of twelve seconds until each of these workers has just claimed one."""
     wanted = frozenset(workers)
-    path = collection_path(scene.namespace, JOBS)
+    path = collection_path(target.namespace, JOBS)
 
     def held() -> bool:
-        running = scene.api.get(path, fieldSelector="status.phase=Running")["items"]
+        running = target.api.get(path, fieldSelector="status.phase=Running")["items"]
         return wanted <= holders(running, datetime.now(UTC))
 
     def submit_and_look() -> bool:
         payload = {"seconds": STEP_SECONDS, "steps": STEPS}
         for _ in WORKERS:
-            scene.load.submit({"type": LONG, "payload": payload})
+            target.load.submit({"type": LONG, "payload": payload})
         try:
-            scene.until(held, "workers to claim", NEXT_LOOK_SECONDS)
+            target.until(held, "workers to claim", NEXT_LOOK_SECONDS)
         except NotReadyError:
             return False
         return True
 
-    scene.until(submit_and_look, f"a job on each of {', '.join(sorted(wanted))}", WITHIN_SECONDS)
+    target.until(submit_and_look, f"a job on each of {', '.join(sorted(wanted))}", WITHIN_SECONDS)
 
 
 def holders(jobs: Iterable[JsonObject], now: datetime) -> frozenset[str]:

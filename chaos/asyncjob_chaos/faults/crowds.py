@@ -10,27 +10,29 @@ from asyncjob_chaos.handlers import POISON
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.judging.verdict import ANY_END
 from asyncjob_chaos.planes import PlaneNeeds
-from asyncjob_chaos.scene import Scene, Setup
+from asyncjob_chaos.target import FaultTarget, Setup
 
 PILLS: Final = 3
 CRASHES: Final = 2
 DEAD_SECONDS: Final = 180.0
 
 
-def _burst(scene: Scene) -> None:
-    scene.load.flood(scene.burst)
-    scene.signs[Sign.BURST] += 1
+def _burst(target: FaultTarget) -> None:
+    target.load.flood(target.burst)
+    target.signs[Sign.BURST] += 1
 
 
 @contextmanager
-def _poison(scene: Scene) -> Iterator[None]:
+def _poison(target: FaultTarget) -> Iterator[None]:
     policy = RetryPolicy(max_crashes=CRASHES, initial_delay_seconds=0.5, max_delay_seconds=1)
     for _ in range(PILLS):
         fields = {"type": POISON, "payload": {"seconds": 0.3}, "retry_policy": policy}
-        scene.load.submit(fields, ANY_END)
+        target.load.submit(fields, ANY_END)
     yield
-    scene.until(lambda: scene.dead_letters() >= PILLS, "the pills to be dead letters", DEAD_SECONDS)
-    scene.signs[Sign.DEAD_LETTER] += scene.dead_letters()
+    target.until(
+        lambda: target.dead_letters() >= PILLS, "the pills to be dead letters", DEAD_SECONDS
+    )
+    target.signs[Sign.DEAD_LETTER] += target.dead_letters()
 
 
 FAULTS: Final = (

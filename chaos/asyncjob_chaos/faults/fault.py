@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from asyncjob_chaos.judging.signs import Sign
-from asyncjob_chaos.scene import Scene, Setup
+from asyncjob_chaos.target import FaultTarget, Setup
 
 
 def possible() -> str:
@@ -24,19 +24,21 @@ class Fault:
     shows: tuple[Sign, ...]
     """What must have happened, or the cell has tested nothing."""
 
-    act: Callable[[Scene], AbstractContextManager[None]]
+    act: Callable[[FaultTarget], AbstractContextManager[None]]
     hold: float = 3.0
     setup: Setup = field(default_factory=Setup)
     cannot: Callable[[], str] = possible
     loads: tuple[str, ...] = ("plain", "long")
 
 
-def at_once(do: Callable[[Scene], None]) -> Callable[[Scene], AbstractContextManager[None]]:
+def at_once(
+    do: Callable[[FaultTarget], None],
+) -> Callable[[FaultTarget], AbstractContextManager[None]]:
     """Return a fault that heals by itself."""
 
     @contextmanager
-    def act(scene: Scene) -> Iterator[None]:
-        do(scene)
+    def act(target: FaultTarget) -> Iterator[None]:
+        do(target)
         yield
 
     return act

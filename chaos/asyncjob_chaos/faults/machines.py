@@ -10,7 +10,7 @@ from asyncjob_chaos.faults.fault import Fault
 from asyncjob_chaos.handlers import HOG
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.judging.verdict import ANY_END
-from asyncjob_chaos.scene import OPERATORS, WORKERS, Scene, Setup
+from asyncjob_chaos.target import OPERATORS, WORKERS, FaultTarget, Setup
 from asyncjob_chaos.tools.clocks import cannot_change_clocks
 from asyncjob_chaos.tools.disks import cannot_mount
 from asyncjob_chaos.tools.memory import cannot_limit_memory, memory_limit, resident_mib
@@ -32,62 +32,62 @@ WRONG: Final = {WORKERS[0]: 1, WORKERS[1]: -1, OPERATORS[0]: 1, OPERATORS[1]: -1
 
 
 @contextmanager
-def _limit_memory(scene: Scene) -> Iterator[None]:
-    process = scene.process(VICTIM)
+def _limit_memory(target: FaultTarget) -> Iterator[None]:
+    process = target.process(VICTIM)
     pid = process.pid
     assert pid is not None
     with memory_limit(resident_mib(pid) + ROOM_MIB) as limit:
         limit.add(pid)
         payload = {"mib": HOG_MIB, "seconds": 0.5}
         for _ in range(HOGS):
-            scene.load.submit({"type": HOG, "payload": payload}, ANY_END)
+            target.load.submit({"type": HOG, "payload": payload}, ANY_END)
         deadline = time.monotonic() + WATCHED_SECONDS
         while time.monotonic() < deadline:
             if process.pid != pid:
-                scene.signs[Sign.WORKER_ENDED] += 1
+                target.signs[Sign.WORKER_ENDED] += 1
                 break
             time.sleep(0.1)
         yield
 
 
 @contextmanager
-def _fill_disk(scene: Scene) -> Iterator[None]:
-    assert scene.disk is not None
-    scene.disk.fill()
+def _fill_disk(target: FaultTarget) -> Iterator[None]:
+    assert target.disk is not None
+    target.disk.fill()
     yield
-    scene.signs[Sign.DISK_FULL] += scene.disk.is_full()
-    scene.disk.free()
+    target.signs[Sign.DISK_FULL] += target.disk.is_full()
+    target.disk.free()
 
 
 @contextmanager
-def _wrong_clocks(scene: Scene) -> Iterator[None]:
+def _wrong_clocks(target: FaultTarget) -> Iterator[None]:
     for name, direction in WRONG.items():
-        scene.clocks[name].set(direction * TEN_MINUTES)
+        target.clocks[name].set(direction * TEN_MINUTES)
     time.sleep(5.0)
     for name, direction in WRONG.items():
-        scene.clocks[name].set(-direction * TEN_MINUTES)
+        target.clocks[name].set(-direction * TEN_MINUTES)
     yield
     for name in WRONG:
-        scene.clocks[name].set(0.0)
+        target.clocks[name].set(0.0)
     for name in OPERATORS:
-        scene.signs[Sign.CLOCK_WRONG] += scene.logged(name, NOTICED)
+        target.signs[Sign.CLOCK_WRONG] += target.logged(name, NOTICED)
 
 
 @contextmanager
-def _expire_tokens(scene: Scene) -> Iterator[None]:
-    key = scene.plane.data_dir / "service-account.key"
-    names = (VICTIM, scene.leader())
+def _expire_tokens(target: FaultTarget) -> Iterator[None]:
+    key = target.plane.data_dir / "service-account.key"
+    names = (VICTIM, target.leader())
     for name in names:
-        _shorten(scene.folder / "pods" / name / "token", key)
+        _shorten(target.folder / "pods" / name / "token", key)
         # What runs has read its token: it is read anew every five minutes, or when it is refused.
-        scene.processes[name].worker.kill()
+        target.processes[name].worker.kill()
     rejected = "authentication_attempts"
-    before = scene.metric(rejected, result="error")
-    scene.until(lambda: scene.metric(rejected, result="error") > before, "a 401", REFUSED_SECONDS)
+    before = target.metric(rejected, result="error")
+    target.until(lambda: target.metric(rejected, result="error") > before, "a 401", REFUSED_SECONDS)
     yield
-    scene.signs[Sign.UNAUTHORIZED] += int(scene.metric(rejected, result="error") - before)
+    target.signs[Sign.UNAUTHORIZED] += int(target.metric(rejected, result="error") - before)
     for name in names:
-        scene.processes[name].worker.renew_token()
+        target.processes[name].worker.renew_token()
 
 
 def _shorten(file: Path, key: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 from asyncjob_chaos.faults.busy import occupy
 from asyncjob_chaos.faults.fault import Fault
 from asyncjob_chaos.judging.signs import Sign
-from asyncjob_chaos.scene import OPERATORS, WORKERS, Scene, Setup
+from asyncjob_chaos.target import OPERATORS, WORKERS, FaultTarget, Setup
 from asyncjob_chaos.tools.proxy import Mode
 
 EVERYBODY: Final = frozenset({*WORKERS, *OPERATORS})
@@ -16,23 +16,23 @@ CUT_WORKERS: Final = WORKERS[:2]
 
 def _network(
     mode: Mode, sign: Sign, *, seconds: float = 0.0, share: float = 0.0
-) -> Callable[[Scene], AbstractContextManager[None]]:
+) -> Callable[[FaultTarget], AbstractContextManager[None]]:
     @contextmanager
-    def act(scene: Scene) -> Iterator[None]:
-        for proxy in scene.proxies.values():
+    def act(target: FaultTarget) -> Iterator[None]:
+        for proxy in target.proxies.values():
             proxy.set(mode, seconds=seconds, share=share)
         yield
-        for proxy in scene.proxies.values():
+        for proxy in target.proxies.values():
             proxy.set(Mode.OPEN)
-            scene.signs[sign] += proxy.hits
+            target.signs[sign] += proxy.hits
 
     return act
 
 
 @contextmanager
-def _cut(scene: Scene) -> Iterator[None]:
-    occupy(scene, CUT_WORKERS)
-    with _network(Mode.SILENT, Sign.CUT)(scene):
+def _cut(target: FaultTarget) -> Iterator[None]:
+    occupy(target, CUT_WORKERS)
+    with _network(Mode.SILENT, Sign.CUT)(target):
         yield
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from asyncjob_chaos.faults.busy import occupy
 from asyncjob_chaos.faults.fault import Fault, at_once
 from asyncjob_chaos.judging.signs import Sign
-from asyncjob_chaos.scene import GATEWAY, OPERATORS, WORKERS, Scene
+from asyncjob_chaos.target import GATEWAY, OPERATORS, WORKERS, FaultTarget
 
 BETWEEN_SECONDS: Final = 1.5
 API_SERVER_AWAY_SECONDS: Final = 2.0
@@ -16,56 +16,56 @@ LONGER_THAN_A_LEASE: Final = 12.0
 LONGER_THAN_LEADERSHIP: Final = 14.0
 
 
-def _kill_workers(scene: Scene) -> None:
+def _kill_workers(target: FaultTarget) -> None:
     for name in WORKERS:
-        scene.kill(name, Sign.WORKER_ENDED)
+        target.kill(name, Sign.WORKER_ENDED)
         time.sleep(BETWEEN_SECONDS)
 
 
-def _kill_leader(scene: Scene) -> None:
-    scene.kill(scene.leader(), Sign.OPERATOR_ENDED)
+def _kill_leader(target: FaultTarget) -> None:
+    target.kill(target.leader(), Sign.OPERATOR_ENDED)
 
 
-def _kill_gateway(scene: Scene) -> None:
-    scene.kill(GATEWAY, Sign.GATEWAY_ENDED)
+def _kill_gateway(target: FaultTarget) -> None:
+    target.kill(GATEWAY, Sign.GATEWAY_ENDED)
 
 
 @contextmanager
-def _kill_api_server(scene: Scene) -> Iterator[None]:
-    scene.plane.kill_apiserver()
-    scene.signs[Sign.API_SERVER_ENDED] += 1
+def _kill_api_server(target: FaultTarget) -> Iterator[None]:
+    target.plane.kill_apiserver()
+    target.signs[Sign.API_SERVER_ENDED] += 1
     yield
-    scene.plane.start_apiserver()
+    target.plane.start_apiserver()
 
 
-def _frozen(*names: str) -> Callable[[Scene], AbstractContextManager[None]]:
+def _frozen(*names: str) -> Callable[[FaultTarget], AbstractContextManager[None]]:
     @contextmanager
-    def act(scene: Scene) -> Iterator[None]:
-        occupy(scene, names)
+    def act(target: FaultTarget) -> Iterator[None]:
+        occupy(target, names)
         for name in names:
-            scene.freeze(name)
+            target.freeze(name)
         yield
         for name in names:
-            scene.process(name).resume()
+            target.process(name).resume()
 
     return act
 
 
 @contextmanager
-def _freeze_leader(scene: Scene) -> Iterator[None]:
-    leader = scene.leader()
+def _freeze_leader(target: FaultTarget) -> Iterator[None]:
+    leader = target.leader()
     (other,) = (name for name in OPERATORS if name != leader)
-    scene.freeze(leader)
+    target.freeze(leader)
     yield
-    scene.until(lambda: scene.leads(other), "the other operator to lead")
-    scene.process(leader).resume()
+    target.until(lambda: target.leads(other), "the other operator to lead")
+    target.process(leader).resume()
 
 
-def _upgrade(scene: Scene) -> None:
+def _upgrade(target: FaultTarget) -> None:
     for name in (*OPERATORS, *WORKERS):
-        scene.replace_process(f"{name}-new", name)
-    scene.restart(GATEWAY)
-    scene.signs[Sign.UPGRADED] += 1
+        target.replace_process(f"{name}-new", name)
+    target.restart(GATEWAY)
+    target.signs[Sign.UPGRADED] += 1
 
 
 FAULTS: Final = (

@@ -10,7 +10,7 @@ import httpx
 from asyncjob_chaos.faults.fault import Fault, at_once
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.planes import PlaneNeeds
-from asyncjob_chaos.scene import Scene, Setup
+from asyncjob_chaos.target import FaultTarget, Setup
 from asyncjob_chaos.tools.disks import cannot_mount
 from asyncjob_chaos.tools.etcd import EtcdClient
 
@@ -22,32 +22,32 @@ JUNK_AFTER: Final = 50
 DYING_SECONDS: Final = 20.0
 
 
-def _compact(scene: Scene) -> None:
-    etcd = EtcdClient(scene.plane.etcd)
+def _compact(target: FaultTarget) -> None:
+    etcd = EtcdClient(target.plane.etcd)
     for _ in range(COMPACTIONS):
-        scene.plane.kill_apiserver()
+        target.plane.kill_apiserver()
         for number in range(JUNK_AFTER):  # so that nobody has seen the newest version
             etcd.put_junk(number, 16)
         etcd.compact()
-        scene.plane.start_apiserver()
-        scene.signs[Sign.API_SERVER_ENDED] += 1
+        target.plane.start_apiserver()
+        target.signs[Sign.API_SERVER_ENDED] += 1
         time.sleep(3.0)
 
 
 @contextmanager
-def _reach_quota(scene: Scene) -> Iterator[None]:
-    etcd = EtcdClient(scene.plane.etcd)
+def _reach_quota(target: FaultTarget) -> Iterator[None]:
+    etcd = EtcdClient(target.plane.etcd)
     number = 0
     while etcd.put_junk(number, PIECE_BYTES):
         number += 1
-    scene.signs[Sign.REFUSED_BY_STORE] += 1
+    target.signs[Sign.REFUSED_BY_STORE] += 1
     yield
     etcd.free()
 
 
 @contextmanager
-def _fill_disk(scene: Scene) -> Iterator[None]:
-    disk, etcd = scene.site.disk, scene.plane.etcd
+def _fill_disk(target: FaultTarget) -> Iterator[None]:
+    disk, etcd = target.site.disk, target.plane.etcd
     assert disk is not None
     disk.fill()
     client, deadline, number = EtcdClient(etcd), time.monotonic() + DYING_SECONDS, 0
@@ -58,12 +58,12 @@ def _fill_disk(scene: Scene) -> Iterator[None]:
             break
         number += 1
     etcd.wait(5.0)
-    scene.signs[Sign.STORE_DIED] += not etcd.running
+    target.signs[Sign.STORE_DIED] += not etcd.running
     yield
     disk.free()
     etcd.start()
-    if not scene.plane.apiserver.running:
-        scene.plane.start_apiserver()
+    if not target.plane.apiserver.running:
+        target.plane.start_apiserver()
 
 
 FAULTS: Final = (

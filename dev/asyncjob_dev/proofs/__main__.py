@@ -13,12 +13,10 @@ from asyncjob_dev.proofs.protocol.state import World
 from asyncjob_dev.proofs.protocol.worlds import LONG_WORLDS, TWINS, WORLDS
 from asyncjob_dev.proofs.rules.induction import (
     NOT_TRANSLATED,
+    SymbolicRules,
     prove_creation,
     prove_first_question,
     prove_steps,
-)
-from asyncjob_dev.proofs.rules.induction import (
-    World as Rules,
 )
 from asyncjob_dev.proofs.rules.need import find_steps, needed_rules, write_file
 from asyncjob_dev.proofs.rules.state_promises import STATES
@@ -59,17 +57,17 @@ def _check_model() -> None:
 
 def _prove_rules(*, write: bool) -> None:
     click.echo("\nThe rules of the API server keep each promise, whatever is written\n")
-    world = Rules.build()
-    for theorem in chain((prove_creation(), prove_first_question(world)), prove_steps(world)):
+    symbolic = SymbolicRules.build()
+    for theorem in chain((prove_creation(), prove_first_question(symbolic)), prove_steps(symbolic)):
         click.echo(f"  {theorem.seconds:5.1f} s  {theorem.sentence}")
     click.echo(f"\n{len(STATES)} promises about states and {len(STEPS)} about steps are proven.")
     click.echo("\nWithout any one rule a promise is broken\n")
     needed = 0
-    for needed, (rule, seconds) in enumerate(needed_rules(world), 1):  # noqa: B007  # counts
+    for needed, (rule, seconds) in enumerate(needed_rules(symbolic), 1):  # noqa: B007  # counts
         click.echo(f"  {seconds:5.1f} s  {rule}")
     click.echo(f"\n{needed} rules, each of them needed. Not translated: {NOT_TRANSLATED}.")
     if write:
-        write_file(find_steps(world))
+        write_file(find_steps(symbolic))
 
 
 def _search_worlds(names: tuple[str, ...], *, is_long: bool) -> None:

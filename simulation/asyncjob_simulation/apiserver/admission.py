@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from asyncjob_simulation.apiserver.cel import EvaluationError, Scene, authorizer, compiled
+from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, authorizer, compiled
 from asyncjob_simulation.apiserver.errors import PolicyError, StatusError
 from asyncjob_simulation.apiserver.identities import Identity
 from asyncjob_simulation.apiserver.rbac import Action, Authorizer
@@ -80,29 +80,29 @@ class Policy:
         """Return whether the labels of the object are those that the policy is about."""
         return all(_selects_either(selector, write) for selector in self.object_selectors)
 
-    def refusal(self, scene: Scene) -> tuple[str, str] | None:
+    def refusal(self, activation: Activation) -> tuple[str, str] | None:
         """Return reason and message of the first rule that is broken."""
         try:
-            if not all(scene.evaluate(compiled(one)) is True for one in self.conditions):
+            if not all(activation.evaluate(compiled(one)) is True for one in self.conditions):
                 return None
         except EvaluationError as error:
             return None if self.ignores_errors else ("Invalid", f"matchCondition: {error}")
         for rule in self.validations:
             try:
-                holds = scene.evaluate(compiled(rule.expression)) is True
+                holds = activation.evaluate(compiled(rule.expression)) is True
             except EvaluationError as error:
                 if self.ignores_errors:
                     continue
                 return rule.reason, f"expression '{rule.expression}' resulted in error: {error}"
             if not holds:
-                return rule.reason, _message(rule, scene)
+                return rule.reason, _message(rule, activation)
         return None
 
 
-def _message(rule: Validation, scene: Scene) -> str:
+def _message(rule: Validation, activation: Activation) -> str:
     if rule.message_expression:
         try:
-            words = scene.evaluate(compiled(rule.message_expression))
+            words = activation.evaluate(compiled(rule.message_expression))
         except EvaluationError:
             words = None
         if isinstance(words, str) and words.strip():
@@ -125,10 +125,10 @@ class Admission:
         policies = [one for one in self._about(write) if one.selects(write)]
         if not policies:
             return
-        scene = Scene(_values(write))
+        activation = Activation(_values(write))
         with authorizer(self._asked_by(write.identity)):
             for policy in policies:
-                refusal = policy.refusal(scene)
+                refusal = policy.refusal(activation)
                 if refusal is not None:
                     raise _denied(policy, write, *refusal)
 

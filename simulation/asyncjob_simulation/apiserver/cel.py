@@ -88,7 +88,7 @@ class EvaluationError(Exception):
     """An expression has no value: a field that is not there, a wrong type."""
 
 
-class Scene:
+class Activation:
     """Values of the variables; they are made ready for the runtime once for all expressions."""
 
     __slots__ = ("_activation",)

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from asyncjob_simulation.apiserver.cel import (
+    Activation,
     EvaluationError,
-    Scene,
     canonical_time,
     compiled,
 )
@@ -269,23 +269,25 @@ class Schema:
             values = {"self": self.for_rules(value)}
             if old is not None:
                 values["oldSelf"] = self.for_rules(old)
-            scene = Scene(values)
+            activation = Activation(values)
             for rule in self.rules:
                 if not rule.is_transition or old is not None:
-                    self._check_rule(rule, value, scene, path, found)
+                    self._check_rule(rule, value, activation, path, found)
         for where, inner, one, before in self._parts(value, old, path):
             inner.check_rules(one, before, where, found)
 
     @staticmethod
-    def _check_rule(rule: Rule, value: Json, scene: Scene, path: str, found: Findings) -> None:
+    def _check_rule(
+        rule: Rule, value: Json, activation: Activation, path: str, found: Findings
+    ) -> None:
         try:
-            holds = scene.evaluate(compiled(rule.expression)) is True
+            holds = activation.evaluate(compiled(rule.expression)) is True
         except EvaluationError as error:
             words = f"rule evaluation error: {error}"
             found.add(path, f"Invalid value: {words}")
             return
         if not holds:
-            words = f"{_shown(value)}{_message(rule, scene)}"
+            words = f"{_shown(value)}{_message(rule, activation)}"
             found.add(f"{path}{rule.field_path}", f"Invalid value: {words}")
 
     def _parts(
@@ -343,11 +345,11 @@ def _rule(source: Mapping[str, Any]) -> Rule:
     )
 
 
-def _message(rule: Rule, scene: Scene) -> str:
+def _message(rule: Rule, activation: Activation) -> str:
     if not rule.message_expression:
         return rule.message
     try:
-        return str(scene.evaluate(compiled(rule.message_expression))).strip() or rule.message
+        return str(activation.evaluate(compiled(rule.message_expression))).strip() or rule.message
     except EvaluationError:
         return rule.message
 

@@ -107,7 +107,7 @@ class ApiServer:
         self._registry = other.registry
         self._crds_end = self.storage.collection(CRDS).end
 
-    # ---- for who sets the scene
+    # ---- for who prepares a test
 
     def install(self, manifests: Iterable[Object]) -> None:
         """Create what the manifests describe, as `kubectl apply` would in an empty cluster."""

@@ -1,4 +1,4 @@
-"""One town for all scenarios, and each client in turn."""
+"""One full stack for all scenarios, and each client in turn."""
 
 from collections.abc import Iterator
 
@@ -6,21 +6,21 @@ import pytest
 
 from asyncjob.client import Jobs
 from contract.clients.faces import FACES
-from contract.clients.town import Place, Town, town
+from contract.clients.full_stack import FullStack, ScenarioScope, run_full_stack
 
 
 @pytest.fixture(scope="package")
-def place_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    with town(tmp_path_factory.mktemp("town")) as running:
+def full_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullStack]:
+    with run_full_stack(tmp_path_factory.mktemp("full_stack")) as running:
         yield running
 
 
 @pytest.fixture(scope="package", params=FACES)
-def jobs(request: pytest.FixtureRequest, place_of_all: Town) -> Iterator[Jobs]:
-    with FACES[request.param](place_of_all) as client:
+def jobs(request: pytest.FixtureRequest, full_stack: FullStack) -> Iterator[Jobs]:
+    with FACES[request.param](full_stack) as client:
         yield client
 
 
 @pytest.fixture
-def place(place_of_all: Town) -> Place:
-    return Place.anew(place_of_all)
+def scope(full_stack: FullStack) -> ScenarioScope:
+    return ScenarioScope.anew(full_stack)

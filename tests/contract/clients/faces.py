@@ -14,7 +14,7 @@ from asyncjob.client import (
     JobsClient,
     KubernetesJobsClient,
 )
-from contract.clients.town import Town
+from contract.clients.full_stack import FullStack
 
 
 class Blocking:
@@ -65,15 +65,15 @@ def in_a_loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 @contextlib.contextmanager
-def kubernetes(town: Town) -> Iterator[Jobs]:
-    with KubernetesJobsClient.connect(str(town.kubeconfig)) as jobs:
+def kubernetes(full_stack: FullStack) -> Iterator[Jobs]:
+    with KubernetesJobsClient.connect(str(full_stack.kubeconfig)) as jobs:
         yield jobs
 
 
 @contextlib.contextmanager
-def async_kubernetes(town: Town) -> Iterator[Jobs]:
+def async_kubernetes(full_stack: FullStack) -> Iterator[Jobs]:
     with in_a_loop() as loop:
-        made = AsyncKubernetesJobsClient.connect(str(town.kubeconfig))
+        made = AsyncKubernetesJobsClient.connect(str(full_stack.kubeconfig))
         client = asyncio.run_coroutine_threadsafe(made, loop).result()
         blocking = Blocking(client, loop)
         yield cast("Jobs", blocking)
@@ -81,15 +81,15 @@ def async_kubernetes(town: Town) -> Iterator[Jobs]:
 
 
 @contextlib.contextmanager
-def rest(town: Town) -> Iterator[Jobs]:
-    with JobsClient(town.gateway.url, token=town.token) as jobs:
+def rest(full_stack: FullStack) -> Iterator[Jobs]:
+    with JobsClient(full_stack.gateway.url, token=full_stack.token) as jobs:
         yield jobs
 
 
 @contextlib.contextmanager
-def async_rest(town: Town) -> Iterator[Jobs]:
+def async_rest(full_stack: FullStack) -> Iterator[Jobs]:
     with in_a_loop() as loop:
-        client = AsyncJobsClient(town.gateway.url, token=town.token)
+        client = AsyncJobsClient(full_stack.gateway.url, token=full_stack.token)
         blocking = Blocking(client, loop)
         yield cast("Jobs", blocking)
         blocking.until_done(client.close())

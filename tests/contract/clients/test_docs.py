@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.supervisor import DevWorker
-from contract.clients.town import Town
+from contract.clients.full_stack import FullStack
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -16,12 +16,12 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def postman(place_of_all: Town, monkeypatch: pytest.MonkeyPatch) -> DevWorker:
-    monkeypatch.setenv("ASYNCJOB_SERVER", place_of_all.gateway.url)
-    monkeypatch.setenv("ASYNCJOB_TOKEN", place_of_all.token)
-    monkeypatch.setenv("KUBECONFIG", str(place_of_all.kubeconfig))
+def postman(full_stack: FullStack, monkeypatch: pytest.MonkeyPatch) -> DevWorker:
+    monkeypatch.setenv("ASYNCJOB_SERVER", full_stack.gateway.url)
+    monkeypatch.setenv("ASYNCJOB_TOKEN", full_stack.token)
+    monkeypatch.setenv("KUBECONFIG", str(full_stack.kubeconfig))
     options = ("--queue=mail", "--concurrency=8")
-    return place_of_all.field.worker("postman", *options, app="support.client_docs_app:app")
+    return full_stack.ns.worker("postman", *options, app="support.client_docs_app:app")
 
 
 def test_the_examples_run(postman: DevWorker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from asyncjob.client.errors import (
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.jobs import Job
 from asyncjob.rest.listing import Selection
-from contract.clients.town import Place
+from contract.clients.full_stack import ScenarioScope
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -28,21 +28,23 @@ WITHIN = 30.0
 NO_RETRY = RetryPolicy(max_retries=0)
 
 
-def dead(jobs: Jobs, place: Place, **options: Any) -> Job:
+def dead(jobs: Jobs, scope: ScenarioScope, **options: Any) -> Job:
     """Return a dead letter."""
-    done = jobs.submit("fail", "broken", retry=NO_RETRY, labels=place.label, **options)
+    done = jobs.submit("fail", "broken", retry=NO_RETRY, labels=scope.label, **options)
     return jobs.wait(done.id, WITHIN)
 
 
-def test_a_job_is_waited_for_and_tells_its_result_and_history(jobs: Jobs, place: Place) -> None:
-    gate, seen = place.name("gate"), list[Job]()
+def test_a_job_is_waited_for_and_tells_its_result_and_history(
+    jobs: Jobs, scope: ScenarioScope
+) -> None:
+    gate, seen = scope.name("gate"), list[Job]()
 
     def on_change(job: Job) -> None:
         seen.append(job)
         if job.phase == "Running":
-            place.open(gate)
+            scope.open(gate)
 
-    done = jobs.submit("wait", gate, labels=place.label)
+    done = jobs.submit("wait", gate, labels=scope.label)
     job = jobs.wait(done.id, WITHIN, on_change=on_change, raise_on_failure=True)
     phases = list(dict.fromkeys(one.phase.value for one in seen))
     assert phases[-2:] == ["Running", "Succeeded"]
@@ -54,8 +56,8 @@ def test_a_job_is_waited_for_and_tells_its_result_and_history(jobs: Jobs, place:
     assert job.duration_seconds is not None
 
 
-def test_progress_is_polled_until_the_job_has_finished(jobs: Jobs, place: Place) -> None:
-    gate = place.name("gate")
+def test_progress_is_polled_until_the_job_has_finished(jobs: Jobs, scope: ScenarioScope) -> None:
+    gate = scope.name("gate")
     payload = {"rows": 4, "hold": 2, "gate": gate}
     done = jobs.submit("steps", payload, lease=5)
     reports = list[Any]()
@@ -63,13 +65,15 @@ def test_progress_is_polled_until_the_job_has_finished(jobs: Jobs, place: Place)
         if job.progress:
             reports.append((job.progress.percent, job.progress.message))
         if (25, "row 1") in reports:
-            place.open(gate)
+            scope.open(gate)
     assert jobs.get(done.id).succeeded
     assert (25, "row 1") in reports
     assert reports[-1][0] == 100
 
 
-def test_a_failure_tells_attempts_retries_and_the_last_error(jobs: Jobs, place: Place) -> None:
+def test_a_failure_tells_attempts_retries_and_the_last_error(
+    jobs: Jobs, scope: ScenarioScope
+) -> None:
     retry = RetryPolicy(max_retries=1, initial_delay_seconds=0, jitter=0)
     done = jobs.submit("break", "no luck", retry=retry)
     with pytest.raises(JobFailedError, match=r"DeadLetter .* after 1 of 1 retries: .*no luck") as e:
@@ -82,20 +86,22 @@ def test_a_failure_tells_attempts_retries_and_the_last_error(jobs: Jobs, place: 
         jobs.result(done.id)
 
 
-def test_waiting_ends_in_time_and_tells_where_the_job_is(jobs: Jobs, place: Place) -> None:
-    done = jobs.submit("echo", queue=place.queue)
+def test_waiting_ends_in_time_and_tells_where_the_job_is(jobs: Jobs, scope: ScenarioScope) -> None:
+    done = jobs.submit("echo", queue=scope.queue)
     with pytest.raises(WaitTimeoutError, match="it is Queued") as caught:
         jobs.wait(done.id, 0.5)
     assert caught.value.job
     assert caught.value.job.id == done.id
 
 
-def test_a_job_that_vanishes_while_it_is_waited_for_is_told_of(jobs: Jobs, place: Place) -> None:
-    name = place.name("vanishes")
-    place.apply(name)
+def test_a_job_that_vanishes_while_it_is_waited_for_is_told_of(
+    jobs: Jobs, scope: ScenarioScope
+) -> None:
+    name = scope.name("vanishes")
+    scope.apply(name)
 
     def delete(_: Job) -> None:
-        place.delete(name)
+        scope.delete(name)
 
     with pytest.raises(JobGoneError, match="deleted"):
         jobs.wait(name, WITHIN, on_change=delete)
@@ -111,8 +117,8 @@ def test_what_is_no_job_is_not_found(jobs: Jobs, job_id: str) -> None:
         jobs.wait(job_id, 5)
 
 
-def test_a_job_is_cancelled_and_a_succeeded_one_is_not(jobs: Jobs, place: Place) -> None:
-    done = jobs.submit("echo", queue=place.queue)
+def test_a_job_is_cancelled_and_a_succeeded_one_is_not(jobs: Jobs, scope: ScenarioScope) -> None:
+    done = jobs.submit("echo", queue=scope.queue)
     assert jobs.cancel(done.id).id == done.id
     job = jobs.wait(done.id, WITHIN)
     assert (job.phase, job.reason, job.cancelled_at is not None) == (
@@ -127,15 +133,15 @@ def test_a_job_is_cancelled_and_a_succeeded_one_is_not(jobs: Jobs, place: Place)
         jobs.cancel(succeeded.id)
 
 
-def test_a_cancel_takes_along_what_waits_for_the_job(jobs: Jobs, place: Place) -> None:
-    first = jobs.submit("echo", queue=place.queue)
-    second = jobs.submit("echo", queue=place.queue, depends_on=[first])
+def test_a_cancel_takes_along_what_waits_for_the_job(jobs: Jobs, scope: ScenarioScope) -> None:
+    first = jobs.submit("echo", queue=scope.queue)
+    second = jobs.submit("echo", queue=scope.queue, depends_on=[first])
     jobs.cancel(first.id, cascade=True)
     assert jobs.wait(second.id, WITHIN).phase == "Cancelled"
 
 
-def test_a_job_is_suspended_and_given_another_priority(jobs: Jobs, place: Place) -> None:
-    gate = place.name("gate")
+def test_a_job_is_suspended_and_given_another_priority(jobs: Jobs, scope: ScenarioScope) -> None:
+    gate = scope.name("gate")
     done = jobs.submit("wait", gate, suspend=True)
     assert jobs.suspend(done.id).suspended
     assert jobs.set_priority(done.id, 5).priority == 5
@@ -145,12 +151,12 @@ def test_a_job_is_suspended_and_given_another_priority(jobs: Jobs, place: Place)
             break
     with pytest.raises(JobStateError, match="priority"):
         jobs.set_priority(done.id, 6)
-    place.open(gate)
+    scope.open(gate)
     assert jobs.wait(done.id, WITHIN).succeeded
 
 
-def test_a_rerun_is_a_new_job_linked_to_the_old(jobs: Jobs, place: Place) -> None:
-    done = jobs.submit("echo", {"n": 1}, name=place.name("original"))
+def test_a_rerun_is_a_new_job_linked_to_the_old(jobs: Jobs, scope: ScenarioScope) -> None:
+    done = jobs.submit("echo", {"n": 1}, name=scope.name("original"))
     jobs.wait(done.id, WITHIN)
     again = [jobs.rerun(done.id) for _ in range(2)]
     assert [one.id for one in again] == [f"{done.id}-r1", f"{done.id}-r2"]
@@ -169,8 +175,8 @@ def eventually(jobs: Jobs, job_id: str) -> Job:
     raise AssertionError(f"{job_id} is never created")
 
 
-def test_a_dead_letter_is_redriven_and_dismissed(jobs: Jobs, place: Place) -> None:
-    job = dead(jobs, place)
+def test_a_dead_letter_is_redriven_and_dismissed(jobs: Jobs, scope: ScenarioScope) -> None:
+    job = dead(jobs, scope)
     assert (job.phase, job.failed_at is not None) == ("DeadLetter", True)
     again = jobs.redrive(job.id)
     while not (again.redrives == 1 and again.finished):
@@ -182,17 +188,19 @@ def test_a_dead_letter_is_redriven_and_dismissed(jobs: Jobs, place: Place) -> No
     assert again.reason == "Dismissed"
     with pytest.raises(NotADeadLetterError, match="Cancelled"):
         jobs.redrive(job.id)
-    live = jobs.submit("echo", queue=place.queue)
+    live = jobs.submit("echo", queue=scope.queue)
     with pytest.raises(NotADeadLetterError, match="Queued"):
         jobs.dismiss(live.id)
 
 
-def test_many_dead_letters_are_redriven_and_dismissed_by_filter(jobs: Jobs, place: Place) -> None:
-    names = [place.name(f"dead{number}") for number in range(3)]
+def test_many_dead_letters_are_redriven_and_dismissed_by_filter(
+    jobs: Jobs, scope: ScenarioScope
+) -> None:
+    names = [scope.name(f"dead{number}") for number in range(3)]
     for name in names:
-        dead(jobs, place, name=name)
-    jobs.submit("echo", queue=place.queue, labels=place.label)
-    mine = Selection(label=place.selector)
+        dead(jobs, scope, name=name)
+    jobs.submit("echo", queue=scope.queue, labels=scope.label)
+    mine = Selection(label=scope.selector)
     dry = jobs.redrive_many(mine, limit=2, dry_run=True)
     assert (dry.matched, len(dry.done), dry.dry_run) == (3, 2, True)
     assert all(jobs.get(name).redrives == 0 for name in names)
@@ -206,5 +214,5 @@ def test_many_dead_letters_are_redriven_and_dismissed_by_filter(jobs: Jobs, plac
     for name in names:
         while jobs.get(name).phase != "Cancelled":
             pass
-    none = jobs.dismiss_many(Selection(label=place.selector, phase=[Phase.QUEUED]))
+    none = jobs.dismiss_many(Selection(label=scope.selector, phase=[Phase.QUEUED]))
     assert (none.matched, none.done) == (0, [])

@@ -11,8 +11,8 @@ from asyncjob.client import JobsClient, KubernetesJobsClient
 from asyncjob.client.errors import GatewayUnavailableError
 from asyncjob.rest.jobs import Job
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from contract.clients.town import Place, Town
-from support.workers import Field, field_on, install
+from contract.clients.full_stack import FullStack, ScenarioScope
+from support.workers import WorkerNamespace, install, worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -33,8 +33,8 @@ def in_background(do: Callable[[], Any]) -> Callable[[], Any]:
     return value
 
 
-def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(place_of_all: Town) -> None:
-    place, gateway = Place.anew(place_of_all), place_of_all.gateway
+def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(full_stack: FullStack) -> None:
+    scope, gateway = ScenarioScope.anew(full_stack), full_stack.gateway
     seen: list[Job] = []
     watching = threading.Event()
 
@@ -42,32 +42,32 @@ def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(place_of_all: Town
         seen.append(job)
         watching.set()
 
-    with JobsClient(gateway.url, token=place_of_all.token, patience=WITHIN) as jobs:
-        name = place.name("outage")
-        jobs.submit("wait", place.name("gate"), name=name)
+    with JobsClient(gateway.url, token=full_stack.token, patience=WITHIN) as jobs:
+        name = scope.name("outage")
+        jobs.submit("wait", scope.name("gate"), name=name)
         waiting = in_background(lambda: jobs.wait(name, WITHIN, on_change=on_change))
         assert watching.wait(WITHIN)
         gateway.kill()
-        submitting = in_background(lambda: jobs.submit("echo", labels=place.label))
-        hasty = JobsClient(gateway.url, token=place_of_all.token, patience=0.0)
+        submitting = in_background(lambda: jobs.submit("echo", labels=scope.label))
+        hasty = JobsClient(gateway.url, token=full_stack.token, patience=0.0)
         with hasty, pytest.raises(GatewayUnavailableError):
             hasty.get(name)
-        place.open(place.name("gate"))
+        scope.open(scope.name("gate"))
         gateway.start().until_ready()
         assert waiting().succeeded
         assert submitting().created
-        assert place.count() == 1
+        assert scope.count() == 1
 
 
 @pytest.fixture
-def fragile(tmp_path: Path) -> Iterator[Field]:
+def fragile(tmp_path: Path) -> Iterator[WorkerNamespace]:
     with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         install(plane)
-        with field_on(plane, tmp_path) as field:
-            yield field
+        with worker_namespace(plane, tmp_path) as ns:
+            yield ns
 
 
-def test_a_wait_and_a_submit_outlast_an_api_server_that_is_killed(fragile: Field) -> None:
+def test_a_wait_and_a_submit_outlast_an_api_server_that_is_killed(fragile: WorkerNamespace) -> None:
     plane = fragile.plane
     fragile.worker()
     with KubernetesJobsClient.connect(str(plane.kubeconfig), fragile.namespace) as jobs:

@@ -11,7 +11,7 @@ from asyncjob.client.errors import CronJobNotFoundError, InvalidRequestError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.listing import Selection
-from contract.clients.town import Place
+from contract.clients.full_stack import ScenarioScope
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -27,11 +27,13 @@ def until(probe: Any) -> Any:
     return answer
 
 
-def test_jobs_are_listed_newest_first_in_pages_and_by_filter(jobs: Jobs, place: Place) -> None:
-    names = [place.name(f"listed{number}") for number in range(5)]
+def test_jobs_are_listed_newest_first_in_pages_and_by_filter(
+    jobs: Jobs, scope: ScenarioScope
+) -> None:
+    names = [scope.name(f"listed{number}") for number in range(5)]
     for name in names:
-        jobs.submit("echo", name=name, queue=place.queue, labels=place.label, priority=3)
-    mine = Selection(label=place.selector)
+        jobs.submit("echo", name=name, queue=scope.queue, labels=scope.label, priority=3)
+    mine = Selection(label=scope.selector)
     until(lambda: len(list(jobs.list(mine))) == len(names))
     everything = [(job.created_at, job.uid) for job in jobs.list(mine)]
     assert everything == sorted(everything, reverse=True)
@@ -49,15 +51,15 @@ def test_jobs_are_listed_newest_first_in_pages_and_by_filter(jobs: Jobs, place: 
         {"text": "LISTED0-"},
     ]
     for more in narrow:
-        chosen = Selection.model_validate({"label": place.selector, **more})
+        chosen = Selection.model_validate({"label": scope.selector, **more})
         until(lambda chosen=chosen: [job.id for job in jobs.list(chosen)] == names[:1])
     for none in (
-        Selection(label=place.selector, type="other"),
-        Selection(label=place.selector, queue="default"),
-        Selection(label=place.selector, older_than_seconds=3600),
+        Selection(label=scope.selector, type="other"),
+        Selection(label=scope.selector, queue="default"),
+        Selection(label=scope.selector, older_than_seconds=3600),
     ):
         assert list(jobs.list(none)) == []
-    assert len(list(jobs.list(Selection(label=place.selector, newer_than_seconds=3600)))) == 5
+    assert len(list(jobs.list(Selection(label=scope.selector, newer_than_seconds=3600)))) == 5
 
 
 def test_a_list_of_nonsense_is_refused(jobs: Jobs) -> None:
@@ -67,9 +69,9 @@ def test_a_list_of_nonsense_is_refused(jobs: Jobs) -> None:
         list(jobs.list(Selection(label="a=b=c")))
 
 
-def test_changes_are_watched(jobs: Jobs, place: Place) -> None:
+def test_changes_are_watched(jobs: Jobs, scope: ScenarioScope) -> None:
     seen, opened = list[JobSummary](), threading.Event()
-    mine = Selection(label=place.selector)
+    mine = Selection(label=scope.selector)
 
     def follow() -> None:
         opened.set()
@@ -83,19 +85,19 @@ def test_changes_are_watched(jobs: Jobs, place: Place) -> None:
     opened.wait()
     number = 0
     while follower.is_alive():  # how soon it listens is nobody's promise
-        name = place.name(f"watched{number}")
-        jobs.submit("echo", name=name, queue=place.queue, labels=place.label)
+        name = scope.name(f"watched{number}")
+        jobs.submit("echo", name=name, queue=scope.queue, labels=scope.label)
         jobs.cancel(name)
         jobs.wait(name, WITHIN)
         follower.join(0.3)
         number += 1
         assert number < 50
     assert seen[-1].phase == Phase.CANCELLED
-    assert all(job.labels == place.label for job in seen)
+    assert all(job.labels == scope.label for job in seen)
 
 
-def test_a_queue_is_paused_and_goes_on(jobs: Jobs, place: Place) -> None:
-    queue = place.queue
+def test_a_queue_is_paused_and_goes_on(jobs: Jobs, scope: ScenarioScope) -> None:
+    queue = scope.queue
     unknown = jobs.queue(queue)
     assert (unknown.configured, unknown.paused, unknown.workers) == (False, False, 0)
     jobs.submit("echo", queue=queue)
@@ -111,13 +113,13 @@ def test_a_queue_is_paused_and_goes_on(jobs: Jobs, place: Place) -> None:
     assert until(lambda: jobs.queue("default").workers) == 1
 
 
-def test_a_schedule_is_triggered_and_suspended(jobs: Jobs, place: Place) -> None:
-    name = place.name("nightly")
+def test_a_schedule_is_triggered_and_suspended(jobs: Jobs, scope: ScenarioScope) -> None:
+    name = scope.name("nightly")
     with pytest.raises(CronJobNotFoundError):
         jobs.cron_job(name)
     with pytest.raises(CronJobNotFoundError):
         jobs.trigger(name)
-    place.apply_cron_job(name)
+    scope.apply_cron_job(name)
     until(lambda: name in {one.name for one in jobs.cron_jobs()})
     assert [jobs.trigger(name).id for _ in range(2)] == [f"{name}-t1", f"{name}-t2"]
     until(
@@ -136,17 +138,17 @@ def test_a_schedule_is_triggered_and_suspended(jobs: Jobs, place: Place) -> None
     whole = jobs.cron_job(name)
     assert whole.suspended
     assert whole.spec
-    assert (whole.schedule, whole.type, whole.queue) == ("0 0 1 1 *", "echo", place.queue)
+    assert (whole.schedule, whole.type, whole.queue) == ("0 0 1 1 *", "echo", scope.queue)
     assert not jobs.resume_cron_job(name).suspended
 
 
-def test_the_workers_are_told_with_what_they_run(jobs: Jobs, place: Place) -> None:
-    gate = place.name("gate")
+def test_the_workers_are_told_with_what_they_run(jobs: Jobs, scope: ScenarioScope) -> None:
+    gate = scope.name("gate")
     done = jobs.submit("wait", gate)
     until(lambda: jobs.get(done.id).phase == Phase.RUNNING)
     (worker,) = until(lambda: [one for one in jobs.workers() if one.running])
     assert (worker.pod, worker.queue, worker.slots) == ("worker-0", "default", 16)
     assert "echo" in worker.types
-    place.open(gate)
+    scope.open(gate)
     jobs.wait(done.id, WITHIN)
     assert jobs.get(done.id).worker is None

@@ -30,7 +30,7 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.i
 WATCH_SECONDS = "1"
 
 
-class Stage:
+class RecordedNamespace:
     """A namespace on one of the API servers, and what it has answered."""
 
     def __init__(self, space: Space) -> None:
@@ -95,7 +95,7 @@ def _without_store_version(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def life_of_an_object(on: Stage) -> None:
+def life_of_an_object(on: RecordedNamespace) -> None:
     made = on.create("create", "a", payload={"x": 1, "y": [None]}, retryPolicy={"maxRetries": 2})
     on.create("create again", "a")
     on.merge("patch nothing", "a", {"spec": {"priority": 0}})
@@ -119,7 +119,7 @@ def life_of_an_object(on: Stage) -> None:
     on.merge("patch what is gone", "a", {})
 
 
-def invalid_objects(on: Stage) -> None:
+def invalid_objects(on: RecordedNamespace) -> None:
     long, many = "a" * 70, [{"name": f"a{number}"} for number in range(30)]
     specs: dict[str, dict[str, Any]] = {
         "type": {"priority": "x"},
@@ -167,7 +167,7 @@ def invalid_objects(on: Stage) -> None:
     on.note("no namespace", "POST", nowhere, job("b"))
 
 
-def json_patches(on: Stage) -> None:
+def json_patches(on: RecordedNamespace) -> None:
     on.create("create", "a", dependsOn=[{"name": "x"}, {"name": "y"}])
     for title, operations in {
         "test holds": [{"op": "test", "path": "/spec/type", "value": "test"}],
@@ -186,7 +186,7 @@ def json_patches(on: Stage) -> None:
         on.patch(title, "a", operations)
 
 
-def lists(on: Stage) -> None:
+def lists(on: RecordedNamespace) -> None:
     for number in range(5):
         labels = {"even": str(number % 2 == 0), "n": str(number)}
         body = job(f"j{number}", queue="a" if number < 3 else "b")
@@ -231,7 +231,7 @@ def lists(on: Stage) -> None:
     on.note("table page", "GET", on.jobs, query={"limit": "1"}, accept=TABLE)
 
 
-def watches(on: Stage) -> None:
+def watches(on: RecordedNamespace) -> None:
     first = on.create(
         "create", "a", notBefore="2027-01-01T00:00:00Z", retryPolicy={"maxRetries": 2}
     )
@@ -252,7 +252,7 @@ def watches(on: Stage) -> None:
     on.watch("no number", on.jobs, resourceVersion="abc")
 
 
-def finalizers_and_pods(on: Stage) -> None:
+def finalizers_and_pods(on: RecordedNamespace) -> None:
     body = queue("kept")
     body["metadata"]["finalizers"] = ["example.org/kept"]
     on.note("create", "POST", on.queues, body)
@@ -263,14 +263,14 @@ def finalizers_and_pods(on: Stage) -> None:
     on.note("gone", "GET", path)
 
 
-def generated_names(on: Stage) -> None:
+def generated_names(on: RecordedNamespace) -> None:
     body = {**job("x"), "metadata": {"generateName": "made-"}}
     names = [on.admin.create(on.jobs, body).object()["metadata"]["name"] for _ in range(3)]
     shapes = [(name[:5], len(name)) for name in names]
     on.transcript.note_value("names", [shapes, len(set(names))])
 
 
-def who_may(on: Stage) -> None:
+def who_may(on: RecordedNamespace) -> None:
     joe = on.admin.sending({"Impersonate-User": "joe", "Impersonate-Group": "people"})
     for title, answer in {
         "list": joe.get(on.jobs),
@@ -317,7 +317,7 @@ def who_may(on: Stage) -> None:
         on.transcript.note_value("groups", sorted(user.get("groups") or ()))
 
 
-def status_and_spec(on: Stage) -> None:
+def status_and_spec(on: RecordedNamespace) -> None:
     on.create("create with a status", "a")
     with_status = {**job("b"), "status": {"phase": "Succeeded", "attempt": 7}}
     on.note("status at creation", "POST", on.jobs, with_status)
@@ -330,7 +330,7 @@ def status_and_spec(on: Stage) -> None:
     on.note("queue", "POST", on.queues, queue("q", maxConcurrency=1))
 
 
-SCENARIOS: list[Callable[[Stage], None]] = [
+SCENARIOS: list[Callable[[RecordedNamespace], None]] = [
     life_of_an_object,
     invalid_objects,
     json_patches,
@@ -371,13 +371,13 @@ def written_by_others(admin: Client, served: None) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
-def test_both_answer_alike(admin: Client, scenario: Callable[[Stage], None]) -> None:
+def test_both_answer_alike(admin: Client, scenario: Callable[[RecordedNamespace], None]) -> None:
     name = f"contract-{scenario.__name__.replace('_', '-')}"
-    real, memory = Stage(Space(name, admin).create()), in_memory(name)
+    real, memory = RecordedNamespace(Space(name, admin).create()), in_memory(name)
     scenario(real)
     scenario(memory)
     assert memory.transcript.entries == real.transcript.entries
 
 
-def in_memory(name: str) -> Stage:
-    return Stage(Space(name, memory_admin(memory_server())).create())
+def in_memory(name: str) -> RecordedNamespace:
+    return RecordedNamespace(Space(name, memory_admin(memory_server())).create())

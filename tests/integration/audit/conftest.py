@@ -13,7 +13,7 @@ from support.audit_story import AUDIT_POLICY, Recorder, Recording, Story
 from support.installation import install
 from support.jobs import until
 from support.operator import operator_kubeconfig
-from support.workers import field_on
+from support.workers import worker_namespace
 
 
 @pytest.fixture(scope="package")
@@ -35,9 +35,9 @@ def plane(folder: Path) -> Iterator[ControlPlane]:
 def recording(plane: ControlPlane, folder: Path) -> Recording:
     """Record the whole story, once for all tests."""
     history = folder / "history.jsonl.gz"
-    with ExitStack() as stack, field_on(plane, folder) as field:
-        recorder = stack.enter_context(Recorder(field, history))
-        story = Story(field, operator_kubeconfig(plane, folder / "operator"), stack)
+    with ExitStack() as stack, worker_namespace(plane, folder) as ns:
+        recorder = stack.enter_context(Recorder(ns, history))
+        story = Story(ns, operator_kubeconfig(plane, folder / "operator"), stack)
         story.tell(history)
         until(partial(story.is_recorded, history), 60, "the recorder", every=1.0)
         recorder.stop()

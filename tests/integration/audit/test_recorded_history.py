@@ -22,7 +22,7 @@ from support.audit_story import Recorder, Recording, last_versions
 from support.cli_shell import Shell
 from support.history_mutations import MUTATIONS, Evidence, Mutation
 from support.jobs import until
-from support.workers import field_on
+from support.workers import worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -78,10 +78,10 @@ def test_each_rule_has_a_mutation() -> None:
 def test_no_payload_is_in_a_history_unless_it_is_asked_for(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
-    with field_on(plane, tmp_path) as field:
+    with worker_namespace(plane, tmp_path) as ns:
         plain, whole = tmp_path / "plain.jsonl", tmp_path / "whole.jsonl"
-        with Recorder(field, plain) as one, Recorder(field, whole, "--payloads") as other:
-            field.create("secret", "echo", {"password": "hunter2"})
+        with Recorder(ns, plain) as one, Recorder(ns, whole, "--payloads") as other:
+            ns.create("secret", "echo", {"password": "hunter2"})
             for file in (plain, whole):
                 until(partial(has, file, b'"secret"'), 20, "the version")
             assert [one.stop(), other.stop(signal.SIGINT)] == [0, 0]
@@ -95,15 +95,15 @@ def test_no_payload_is_in_a_history_unless_it_is_asked_for(
 def test_a_recorder_that_was_killed_is_gone_on_with_and_the_gap_is_known(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
-    with field_on(plane, tmp_path) as field:
+    with worker_namespace(plane, tmp_path) as ns:
         file = tmp_path / "history.jsonl.gz"
-        with Recorder(field, file) as killed:
-            field.create("before", "echo")
+        with Recorder(ns, file) as killed:
+            ns.create("before", "echo")
             until(lambda: list(last_versions(file)) == ["before"], 20, "the version")
             killed.stop(signal.SIGKILL)
-        field.create("between", "echo")
-        with Recorder(field, file, "--append") as recorder:
-            field.create("after", "echo")
+        ns.create("between", "echo")
+        with Recorder(ns, file, "--append") as recorder:
+            ns.create("after", "echo")
             until(lambda: "after" in last_versions(file), 20, "the version")
             assert recorder.stop() == 0
         shell = Shell()
@@ -119,8 +119,8 @@ def has(file: Path, text: bytes) -> bool:
 
 
 def test_who_may_not_list_is_told_at_once(plane: ControlPlane, tmp_path: Path) -> None:
-    with field_on(plane, tmp_path) as field:
-        nobody = field.identity("nobody")
+    with worker_namespace(plane, tmp_path) as ns:
+        nobody = ns.identity("nobody")
         done = Shell()(
             "audit", "record", str(tmp_path / "h"), "-A", f"--kubeconfig={nobody.kubeconfig}"
         )

@@ -40,7 +40,7 @@ def test_a_fault_that_does_nothing_fails_its_cell_for_want_of_signs(tmp_path: Pa
         name="nothing",
         does="nothing",
         shows=(Sign.STORE_DIED,),
-        act=at_once(lambda _scene: None),
+        act=at_once(lambda _target: None),
         hold=0.0,
     )
     with Planes(tmp_path) as planes:

@@ -9,7 +9,7 @@ from asyncjob.cli.entry import run
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from support.operator import QUICK, OperatorProcess
-from support.workers import ROOT, Field, field_on, install
+from support.workers import ROOT, WorkerNamespace, install, worker_namespace
 
 Say = Callable[..., str]
 
@@ -45,15 +45,15 @@ def operator(
 
 
 @pytest.fixture(scope="package")
-def field(
+def ns(
     control_plane: ControlPlane,
     operator: OperatorProcess,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Field]:
+) -> Iterator[WorkerNamespace]:
     """Prepare a namespace with a worker at work."""
     folder = tmp_path_factory.mktemp("field")
     (folder / "examples").symlink_to(ROOT / "examples")
-    with field_on(control_plane, folder) as prepared:
+    with worker_namespace(control_plane, folder) as prepared:
         worker = prepared.start_worker(
             "worker-0", "--concurrency=4", app="examples.handlers:app", cwd=folder
         )
@@ -62,14 +62,12 @@ def field(
 
 
 @pytest.fixture(scope="package")
-def kubeconfig(field: Field, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kubeconfig(ns: WorkerNamespace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a kubeconfig of who may do everything, in that namespace."""
-    plane = field.plane
+    plane = ns.plane
     path = tmp_path_factory.mktemp("access") / "kubeconfig"
     user = {"token": plane.admin_token}
-    write_kubeconfig(
-        path, url=plane.url, ca_file=plane.ca_file, user=user, namespace=field.namespace
-    )
+    write_kubeconfig(path, url=plane.url, ca_file=plane.ca_file, user=user, namespace=ns.namespace)
     return path
 
 

@@ -9,7 +9,7 @@ import pytest
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_dev.api import write_kubeconfig
 from support.operator import RBAC, service_account
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -26,11 +26,11 @@ def an_object(kind: str, name: str, spec: object) -> dict[str, object]:
 
 
 @pytest.fixture(scope="module")
-def other(field: Field) -> Iterator[str]:
+def other(ns: WorkerNamespace) -> Iterator[str]:
     """Make a second namespace with a job, a queue and a schedule of the same names."""
-    api = field.plane.api
+    api = ns.plane.api
     api.create("/api/v1/namespaces", {"metadata": {"name": OTHER}})
-    for namespace in (OTHER, field.namespace):
+    for namespace in (OTHER, ns.namespace):
         job = an_object("AsyncJob", "twin", {**SPEC, "queue": "bare"})
         api.create(collection_path(namespace, JOBS), job)
         api.create(collection_path(namespace, QUEUES), an_object("AsyncQueue", "mail", {}))
@@ -38,7 +38,7 @@ def other(field: Field) -> Iterator[str]:
         api.create(collection_path(namespace, CRON_JOBS), schedule)
     yield OTHER
     for plural, name in ((JOBS, "twin"), (QUEUES, "mail"), (CRON_JOBS, "nightly")):
-        api.delete(f"{collection_path(field.namespace, plural)}/{name}")
+        api.delete(f"{collection_path(ns.namespace, plural)}/{name}")
 
 
 def rows(text: str, name: str) -> list[str]:
@@ -60,9 +60,9 @@ def rows(text: str, name: str) -> list[str]:
     ],
 )
 def test_what_two_namespaces_have_is_listed_with_where_it_is(
-    say: Say, field: Field, other: str, command: str, name: str
+    say: Say, ns: WorkerNamespace, other: str, command: str, name: str
 ) -> None:
-    both = sorted([field.namespace, other])
+    both = sorted([ns.namespace, other])
     assert sorted(rows(say(*command.split(), "-A"), name)) == both
     found = json.loads(
         say(*command.removesuffix("-o wide").split(), "--all-namespaces", "-o", "json")
@@ -72,26 +72,26 @@ def test_what_two_namespaces_have_is_listed_with_where_it_is(
     assert "NAMESPACE" not in say(*command.split())
 
 
-def test_queues_of_one_name_are_counted_apart(say: Say, field: Field, other: str) -> None:
+def test_queues_of_one_name_are_counted_apart(say: Say, ns: WorkerNamespace, other: str) -> None:
     found = json.loads(say("queue", "list", "-A", "-o", "json"))["items"]
     counts = {
         one["namespace"]: sum(one["counts"].values()) for one in found if one["name"] == "bare"
     }
-    assert counts == {field.namespace: 1, other: 1}
+    assert counts == {ns.namespace: 1, other: 1}
     (default,) = [
-        one for one in found if (one["namespace"], one["name"]) == (field.namespace, "default")
+        one for one in found if (one["namespace"], one["name"]) == (ns.namespace, "default")
     ]
     assert default["workers"] == 1
 
 
-def test_workers_are_listed_with_where_they_are(say: Say, field: Field, other: str) -> None:
-    assert rows(say("workers", "-A"), "worker-0") == [field.namespace]
+def test_workers_are_listed_with_where_they_are(say: Say, ns: WorkerNamespace, other: str) -> None:
+    assert rows(say("workers", "-A"), "worker-0") == [ns.namespace]
 
 
 def test_one_who_may_list_one_namespace_only_is_told_to_name_it(
-    say: Say, field: Field, other: str, tmp_path: Path
+    say: Say, ns: WorkerNamespace, other: str, tmp_path: Path
 ) -> None:
-    plane = field.plane
+    plane = ns.plane
     rules = [{"apiGroups": ["asyncjob.dev"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
     roles = f"/apis/{RBAC}/v1/namespaces/{other}"
     plane.api.create(f"{roles}/roles", {"metadata": {"name": "reader"}, "rules": rules})

@@ -21,7 +21,7 @@ from support.builders import cron_job, job
 from support.identities import Space
 from support.installation import install
 from support.lives import Life
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(120)]
 
@@ -77,7 +77,7 @@ def _named(kind: str, name: str) -> dict[str, object]:
 
 def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     say: Say,
-    field: Field,
+    ns: WorkerNamespace,
     lost: tuple[ControlPlane, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -98,10 +98,10 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     assert done["status"]["result"] == {"sum": 3}
 
     # On another API server, in another namespace: first in vain, then in earnest, then again.
-    into = ("restore", file, "-n", field.namespace, "-q", "default", "-q", "mail")
-    before = len(field.jobs())
+    into = ("restore", file, "-n", ns.namespace, "-q", "default", "-q", "mail")
+    before = len(ns.jobs())
     assert "would restore 1 queue, 1 schedule and 8 jobs" in say(*into, "--dry-run")
-    assert len(field.jobs()) == before
+    assert len(ns.jobs()) == before
     told = say(*into)
     assert "restored 1 queue, 1 schedule and 8 jobs" in told
     assert "left out, children of restored jobs" in told
@@ -113,17 +113,17 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     names = sorted(say(*chosen).split())
     assert len(names) == 8
     assert not {"was-succeeded", "was-cancelled", "was-deadletter", "child"} & set(names)
-    schedule = field.api.get(cron_job_path(field.namespace, "yearly"))
+    schedule = ns.api.get(cron_job_path(ns.namespace, "yearly"))
     assert schedule["spec"]["suspend"] is True
     assert "trigger" not in schedule["spec"]
-    field.api.get(queue_path(field.namespace, "mail"))
+    ns.api.get(queue_path(ns.namespace, "mail"))
     for name in names:
-        field.until_phase(name, "Pending")
+        ns.until_phase(name, "Pending")
 
     # The same key is the same job here, too; then all of them end.
     assert "exists" in say(*submitted)
     say("resume", *names)
     assert say("wait", *names, "--timeout", "60s")
-    after = field.get("after")
+    after = ns.get("after")
     assert [one["name"] for one in after["spec"]["dependsOn"]] == ["was-running"]
-    assert not any(one["metadata"]["name"].startswith("yearly-") for one in field.jobs())
+    assert not any(one["metadata"]["name"].startswith("yearly-") for one in ns.jobs())

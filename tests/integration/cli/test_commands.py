@@ -17,7 +17,7 @@ from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import ControlPlane
 from support.operator import RBAC, service_account
 from support.signals import ignoring
-from support.workers import Field, until
+from support.workers import WorkerNamespace, until
 
 pytestmark = pytest.mark.integration
 
@@ -35,7 +35,7 @@ def verdicts(text: str) -> dict[str, list[str]]:
 
 
 def test_a_job_of_a_type_nobody_knows_and_one_in_a_lost_queue_are_found_and_explained(
-    say: Say, field: Field
+    say: Say, ns: WorkerNamespace
 ) -> None:
     healthy = verdicts(say("doctor", "-o", "json"))
     for check in ("API server", "Clock", "Resource types", "Policies", "Permissions", "Operator"):
@@ -51,7 +51,7 @@ def test_a_job_of_a_type_nobody_knows_and_one_in_a_lost_queue_are_found_and_expl
 
 
 def test_without_policies_the_doctor_proves_that_nothing_is_enforced(
-    say: Say, field: Field, control_plane: ControlPlane
+    say: Say, ns: WorkerNamespace, control_plane: ControlPlane
 ) -> None:
     name = "validatingadmissionpolicybinding/creation.asyncjob.dev"
     binding = control_plane.kubectl("get", name, "-o", "json").stdout
@@ -73,9 +73,9 @@ def test_without_policies_the_doctor_proves_that_nothing_is_enforced(
 
 
 def test_one_who_may_only_read_is_told_what_does_not_work(
-    say: Say, field: Field, tmp_path: Path
+    say: Say, ns: WorkerNamespace, tmp_path: Path
 ) -> None:
-    plane, namespace = field.plane, field.namespace
+    plane, namespace = ns.plane, ns.namespace
     rules = [{"apiGroups": ["asyncjob.dev"], "resources": ["*"], "verbs": ["get", "list", "watch"]}]
     roles = f"/apis/{RBAC}/v1/namespaces/{namespace}"
     plane.api.create(f"{roles}/roles", {"metadata": {"name": "reader"}, "rules": rules})
@@ -118,7 +118,9 @@ def test_kubectl_runs_it_as_a_plugin_and_completes_it(
         assert done.stdout.startswith(said)
 
 
-def test_a_person_sees_colours_and_a_live_table_and_ends_it_quietly(field: Field, say: Say) -> None:
+def test_a_person_sees_colours_and_a_live_table_and_ends_it_quietly(
+    ns: WorkerNamespace, say: Say
+) -> None:
     say("submit", "flaky.call", "failures:=0", "--name", "seen")
     with ignoring(signal.SIGINT, signal.SIGHUP):
         text, code = _on_a_terminal("watch")

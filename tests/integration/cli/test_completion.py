@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.shells import fish_offers, lacks, on_a_terminal
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -29,10 +29,10 @@ def shells(*names: str) -> list[object]:
 
 
 @pytest.fixture
-def environ(field: Field) -> dict[str, str]:
+def environ(ns: WorkerNamespace) -> dict[str, str]:
     """Put our programs on the PATH, and a job into the cluster; the kubeconfig is there."""
-    if "only-here" not in {job["metadata"]["name"] for job in field.jobs()}:
-        field.create("only-here", "flaky.call", {"failures": 0})
+    if "only-here" not in {job["metadata"]["name"] for job in ns.jobs()}:
+        ns.create("only-here", "flaky.call", {"failures": 0})
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return {**os.environ, "PATH": path}
 

@@ -7,14 +7,14 @@ import pytest
 from asyncjob.cli.entry import run
 from asyncjob_dev.ports import free_port
 from support.gateway import GatewayProcess
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.mark.timeout(120)  # starts a gateway, too
 def test_commands_go_through_a_gateway_and_say_where_it_is_not(
-    field: Field,
+    ns: WorkerNamespace,
     kubeconfig: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

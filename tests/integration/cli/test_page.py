@@ -12,7 +12,7 @@ import pytest
 from asyncjob.cli.entry import run
 from asyncjob.names import CRON_JOBS, collection_path
 from support.console import commands
-from support.workers import ROOT, Field
+from support.workers import ROOT, WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -38,12 +38,15 @@ SAID = {
 
 @pytest.mark.timeout(180)  # some fifty commands, a dozen of which wait for a worker
 def test_the_page_works_from_beginning_to_end(
-    field: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ns: WorkerNamespace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     programs = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", os.pathsep.join([programs, os.environ["PATH"]]))
-    _schedule(field)
+    _schedule(ns)
     there = list(commands(PAGE))
     for command in there:
         code = _run(command)
@@ -53,8 +56,10 @@ def test_the_page_works_from_beginning_to_end(
     assert set(SAID) <= set(there)
 
 
-def test_the_commands_of_the_readme_work(field: Field, capfd: pytest.CaptureFixture[str]) -> None:
-    field.create("report-42", "report.csv", {"source": "gone.csv", "target": "t"})
+def test_the_commands_of_the_readme_work(
+    ns: WorkerNamespace, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ns.create("report-42", "report.csv", {"source": "gone.csv", "target": "t"})
     there = [one for one in commands(README) if one.startswith("asyncjob ")]
     for command in there:
         code = _run(command)
@@ -84,7 +89,7 @@ def _interrupted(command: str) -> int:
             process.kill()
 
 
-def _schedule(field: Field) -> None:
+def _schedule(ns: WorkerNamespace) -> None:
     template = {"spec": {"type": "flaky.call", "payload": {"failures": 0}}}
     body = {
         "apiVersion": "asyncjob.dev/v1alpha1",
@@ -92,4 +97,4 @@ def _schedule(field: Field) -> None:
         "metadata": {"name": "nightly"},
         "spec": {"schedule": "30 2 * * *", "jobTemplate": template},
     }
-    field.api.create(collection_path(field.namespace, CRON_JOBS), body)
+    ns.api.create(collection_path(ns.namespace, CRON_JOBS), body)

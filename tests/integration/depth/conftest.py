@@ -1,5 +1,5 @@
 """An operator, workers and a gateway in a namespace of the test's own, as for metrics."""
 
-from integration.monitoring.conftest import field, gateway, gateway_access, replicas
+from integration.monitoring.conftest import gateway, gateway_access, ns, replicas
 
-__all__ = ["field", "gateway", "gateway_access", "replicas"]
+__all__ = ["gateway", "gateway_access", "ns", "replicas"]

@@ -12,7 +12,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from support.gateway import GatewayProcess
 from support.jobs import until
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
@@ -29,50 +29,50 @@ def nest(levels: int) -> str:
     return '{"a":' * levels + "1" + "}" * levels
 
 
-def create(plane: ControlPlane, field: Field, folder: Path, text: str) -> None:
+def create(plane: ControlPlane, ns: WorkerNamespace, folder: Path, text: str) -> None:
     file = folder / "deep.json"
     file.write_text(HEAD + text, encoding="utf-8")
-    plane.kubectl("create", f"--namespace={field.namespace}", f"--filename={file}")
+    plane.kubectl("create", f"--namespace={ns.namespace}", f"--filename={file}")
 
 
-def create_deep(plane: ControlPlane, field: Field, folder: Path, levels: int) -> None:
+def create_deep(plane: ControlPlane, ns: WorkerNamespace, folder: Path, levels: int) -> None:
     job = f'"metadata": {{"name": "deep-{levels}"}}'
     spec = f'"spec": {{"type": "echo", "payload": {nest(levels)}}}'
-    create(plane, field, folder, f'"AsyncJob", {job}, {spec}}}')
+    create(plane, ns, folder, f'"AsyncJob", {job}, {spec}}}')
 
 
-def told(plane: ControlPlane, field: Field, levels: int, path: str) -> str:
+def told(plane: ControlPlane, ns: WorkerNamespace, levels: int, path: str) -> str:
     """Return a field of a job that Python's own parser would not read either."""
-    place = (f"--namespace={field.namespace}", f"--output=jsonpath={{{path}}}")
+    place = (f"--namespace={ns.namespace}", f"--output=jsonpath={{{path}}}")
     return plane.kubectl("get", "asyncjob", f"deep-{levels}", *place).stdout
 
 
-def until_dead(plane: ControlPlane, field: Field, levels: int) -> None:
-    until(lambda: told(plane, field, levels, ".status.phase") == "DeadLetter", 20)
+def until_dead(plane: ControlPlane, ns: WorkerNamespace, levels: int) -> None:
+    until(lambda: told(plane, ns, levels, ".status.phase") == "DeadLetter", 20)
 
 
 def test_deep_jobs_stop_neither_those_who_list_and_watch_nor_their_neighbours(
     control_plane: ControlPlane,
     replicas: Replicas,
-    field: Field,
+    ns: WorkerNamespace,
     gateway: GatewayProcess,
     tmp_path: Path,
 ) -> None:
-    create_deep(control_plane, field, tmp_path, UNREAD[0])
+    create_deep(control_plane, ns, tmp_path, UNREAD[0])
     operator = replicas.start().until_leading()
-    field.worker("w", "--concurrency=4")
+    ns.worker("w", "--concurrency=4")
     for levels in (*READ, UNREAD[1]):
-        create_deep(control_plane, field, tmp_path, levels)
-    field.create("neighbour", "echo", "fine", retryPolicy={"initialDelaySeconds": 0})
-    field.until_phase("neighbour", "Succeeded")
+        create_deep(control_plane, ns, tmp_path, levels)
+    ns.create("neighbour", "echo", "fine", retryPolicy={"initialDelaySeconds": 0})
+    ns.until_phase("neighbour", "Succeeded")
     for levels in (*READ, *UNREAD):
-        until_dead(control_plane, field, levels)
+        until_dead(control_plane, ns, levels)
     for levels in READ:
-        assert told(control_plane, field, levels, ".status.reason") == "ResultRefused"
-        assert told(control_plane, field, levels, ".status.attempt") == "1"
+        assert told(control_plane, ns, levels, ".status.reason") == "ResultRefused"
+        assert told(control_plane, ns, levels, ".status.attempt") == "1"
     for levels in UNREAD:
-        assert told(control_plane, field, levels, ".status.reason") == "InvalidPayload"
-        assert "submit it flatter" in told(control_plane, field, levels, ".status.error.message")
+        assert told(control_plane, ns, levels, ".status.reason") == "InvalidPayload"
+        assert "submit it flatter" in told(control_plane, ns, levels, ".status.error.message")
     until(lambda: operator.metric("asyncjob_jobs") == 6, 10)
     assert "failed" not in operator.logs()
     assert "watch broke off" not in operator.logs()
@@ -86,54 +86,52 @@ def test_deep_jobs_stop_neither_those_who_list_and_watch_nor_their_neighbours(
             assert http.get(f"/dashboard/jobs/deep-{levels}").status_code == 200
 
 
-def events(field: Field, name: str) -> dict[str, str]:
+def events(ns: WorkerNamespace, name: str) -> dict[str, str]:
     """Return the messages of the Events about an object, by reason."""
-    found = field.api.get(
-        f"/api/v1/namespaces/{field.namespace}/events",
+    found = ns.api.get(
+        f"/api/v1/namespaces/{ns.namespace}/events",
         fieldSelector=f"involvedObject.name={name}",
     )
     return {one["reason"]: one["message"] for one in found["items"]}
 
 
 def test_a_rerun_that_cannot_be_written_is_refused_with_an_event_and_the_job_goes_on(
-    control_plane: ControlPlane, replicas: Replicas, field: Field, tmp_path: Path
+    control_plane: ControlPlane, replicas: Replicas, ns: WorkerNamespace, tmp_path: Path
 ) -> None:
     operator = replicas.start().until_leading()
     start = datetime.now(UTC) + timedelta(seconds=10)
     not_before = f'"notBefore": "{format_timestamp(start)}"'
     spec = f'"spec": {{"type": "echo", "payload": {nest(UNWRITTEN)}, {not_before}}}'
-    create(control_plane, field, tmp_path, f'"AsyncJob", "metadata": {{"name": "deep"}}, {spec}}}')
-    field.patch("deep", {"spec": {"rerun": 1}})
+    create(control_plane, ns, tmp_path, f'"AsyncJob", "metadata": {{"name": "deep"}}, {spec}}}')
+    ns.patch("deep", {"spec": {"rerun": 1}})
 
-    refused = until(lambda: events(field, "deep").get("RerunRefused"), 5)
+    refused = until(lambda: events(ns, "deep").get("RerunRefused"), 5)
     assert refused.startswith("not rerun: spec.payload is nested too deeply to be written")
     assert datetime.now(UTC) < start, "the promotion has yet to come"
-    until(lambda: field.status("deep")["phase"] == "Queued", 20)
+    until(lambda: ns.status("deep")["phase"] == "Queued", 20)
     assert datetime.now(UTC) - start < timedelta(seconds=5)
-    field.cancel("deep")
-    until(lambda: field.status("deep")["phase"] == "Cancelled", 5)
+    ns.cancel("deep")
+    until(lambda: ns.status("deep")["phase"] == "Cancelled", 5)
     assert "object quarantined" not in operator.logs()
-    assert [job["metadata"]["name"] for job in field.jobs()] == ["deep"]
+    assert [job["metadata"]["name"] for job in ns.jobs()] == ["deep"]
 
 
 def test_a_schedule_whose_runs_cannot_be_written_says_why(
-    control_plane: ControlPlane, replicas: Replicas, field: Field, tmp_path: Path
+    control_plane: ControlPlane, replicas: Replicas, ns: WorkerNamespace, tmp_path: Path
 ) -> None:
     operator = replicas.start().until_leading()
     template = f'"jobTemplate": {{"spec": {{"type": "echo", "payload": {nest(UNWRITTEN)}}}}}'
     spec = f'"spec": {{"schedule": "@yearly", "trigger": 1, {template}}}'
-    create(
-        control_plane, field, tmp_path, f'"AsyncCronJob", "metadata": {{"name": "deep"}}, {spec}}}'
-    )
+    create(control_plane, ns, tmp_path, f'"AsyncCronJob", "metadata": {{"name": "deep"}}, {spec}}}')
 
     def status() -> dict[str, str]:
-        path = cron_job_path(field.namespace, "deep")
-        found: dict[str, str] = field.api.get(path).get("status", {})
+        path = cron_job_path(ns.namespace, "deep")
+        found: dict[str, str] = ns.api.get(path).get("status", {})
         return found
 
     told = until(lambda: status() if status().get("reason") == "JobRefused" else None, 15)
     assert "spec.payload is nested too deeply to be written" in told["message"]
-    until(lambda: "JobRefused" in events(field, "deep"), 5)
+    until(lambda: "JobRefused" in events(ns, "deep"), 5)
     assert "reserved" not in status()
     assert "object quarantined" not in operator.logs()
-    assert field.jobs() == []
+    assert ns.jobs() == []

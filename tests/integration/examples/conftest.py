@@ -9,17 +9,17 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
 from support.operator import QUICK, OperatorProcess
-from support.workers import ROOT, Field, field_on
+from support.workers import ROOT, WorkerNamespace, worker_namespace
 
 # As a worker does it, which is started in the folder that its app lies in.
 sys.path.append(str(ROOT))
 
 
 @pytest.fixture
-def field(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
+def ns(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WorkerNamespace]:
     """Prepare a namespace with an operator for it alone; its folder has the examples' data."""
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
-    with field_on(control_plane, tmp_path) as prepared:
+    with worker_namespace(control_plane, tmp_path) as prepared:
         here = f"--namespace={prepared.namespace}"
         log = tmp_path / "operator.log"
         lease = f"--lease-{here.removeprefix('--')}"

@@ -17,7 +17,7 @@ from asyncjob.names import PARENT_LABEL
 from asyncjob_dev.api import Object
 from asyncjob_dev.supervisor import DevWorker
 from support.api_thread import serving
-from support.workers import ROOT, Field, until
+from support.workers import ROOT, WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 
@@ -40,19 +40,19 @@ class Now:
         return len(self.times) % 3 != 0
 
 
-def apply(field: Field, manifest: str, *names: str) -> None:
+def apply(ns: WorkerNamespace, manifest: str, *names: str) -> None:
     """Apply a manifest of the examples, once for each name if there are any."""
     text = (EXAMPLES / f"{manifest}.yaml").read_text()
     named = [text.replace(f"name: {manifest}\n", f"name: {name}\n") for name in names]
     documents = "\n---\n".join(named or [text])
-    here = f"--namespace={field.namespace}"
-    field.plane.kubectl("apply", here, "--validate=strict", "--filename=-", input=documents)
+    here = f"--namespace={ns.namespace}"
+    ns.plane.kubectl("apply", here, "--validate=strict", "--filename=-", input=documents)
 
 
-def start_worker(field: Field, name: str, queue: str, **env: str) -> DevWorker:
+def start_worker(ns: WorkerNamespace, name: str, queue: str, **env: str) -> DevWorker:
     env["PYTHONPATH"] = str(ROOT)
     options = (f"--queue={queue}", "--concurrency=4")
-    return field.start_worker(name, *options, app=APP, env=env, cwd=field.folder)
+    return ns.start_worker(name, *options, app=APP, env=env, cwd=ns.folder)
 
 
 def write_orders(path: Path) -> None:
@@ -85,82 +85,78 @@ def _has_locked(connection: sqlite3.Connection) -> bool:
     return False
 
 
-def children_of(field: Field, name: str) -> list[Object]:
-    uid = field.get(name)["metadata"]["uid"]
-    return [
-        job for job in field.jobs() if job["metadata"].get("labels", {}).get(PARENT_LABEL) == uid
-    ]
+def children_of(ns: WorkerNamespace, name: str) -> list[Object]:
+    uid = ns.get(name)["metadata"]["uid"]
+    return [job for job in ns.jobs() if job["metadata"].get("labels", {}).get(PARENT_LABEL) == uid]
 
 
-def test_the_examples_run_and_outlive_their_worker(field: Field) -> None:
-    database = field.folder / ".dev" / "out" / "orders.sqlite"
-    write_orders(field.folder / "examples" / "data" / "orders.csv")
-    (field.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
+def test_the_examples_run_and_outlive_their_worker(ns: WorkerNamespace) -> None:
+    database = ns.folder / ".dev" / "out" / "orders.sqlite"
+    write_orders(ns.folder / "examples" / "data" / "orders.csv")
+    (ns.folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n and no more")
     allows = Now()
     with serving(build(allows)) as api:
-        apply(field, "api-queue")
-        killed = start_worker(field, "worker-0", "default")
-        caller = start_worker(field, "caller", "api", EXAMPLE_API=api)
-        field.until_log(killed, "worker started")
-        field.until_log(caller, "worker started")
+        apply(ns, "api-queue")
+        killed = start_worker(ns, "worker-0", "default")
+        caller = start_worker(ns, "caller", "api", EXAMPLE_API=api)
+        ns.until_log(killed, "worker started")
+        ns.until_log(caller, "worker started")
 
         called = time.monotonic()
         calls = [f"call-{number}" for number in range(CALLS)]
-        apply(field, "call-api", *calls)
-        apply(field, "count-words")
-        apply(field, "thumbnails")
+        apply(ns, "call-api", *calls)
+        apply(ns, "count-words")
+        apply(ns, "thumbnails")
         broken = {"source": "broken.png", "folder": ".dev/out"}
-        field.create("broken", "images.thumbnails", broken)
-        apply(field, "import-orders")
+        ns.create("broken", "images.thumbnails", broken)
+        apply(ns, "import-orders")
 
         with locked(database, within=20):
-            check_thumbnails(field)
-            until(
-                lambda: len(children_of(field, "count-words")) == len(TEXTS), 10, lambda: "children"
-            )
-            saved = field.until_status("import-orders", lambda status: status.get("checkpoint"))
-            submitted = {child["metadata"]["uid"] for child in children_of(field, "count-words")}
+            check_thumbnails(ns)
+            until(lambda: len(children_of(ns, "count-words")) == len(TEXTS), 10, lambda: "children")
+            saved = ns.until_status("import-orders", lambda status: status.get("checkpoint"))
+            submitted = {child["metadata"]["uid"] for child in children_of(ns, "count-words")}
             killed.kill()
             killed.wait_ended(10)
-        start_worker(field, "worker-1", "default")
-        start_worker(field, "counter", "words")
+        start_worker(ns, "worker-1", "default")
+        start_worker(ns, "counter", "words")
         for name in calls:
-            field.until_phase(name, "Succeeded", within=20)
-        check_calls(field, calls, allows, called)
-    check_words(field, submitted)
-    check_import(field, saved["checkpoint"]["rows"], database)
+            ns.until_phase(name, "Succeeded", within=20)
+        check_calls(ns, calls, allows, called)
+    check_words(ns, submitted)
+    check_import(ns, saved["checkpoint"]["rows"], database)
 
 
-def check_thumbnails(field: Field) -> None:
-    made = field.until_phase("thumbnails", "Succeeded")["result"]
+def check_thumbnails(ns: WorkerNamespace) -> None:
+    made = ns.until_phase("thumbnails", "Succeeded")["result"]
     assert [(line["width"], line["height"]) for line in made] == [(32, 21), (64, 43), (128, 85)]
     for line in made:
-        assert (field.folder / line["file"]).stat().st_size == line["size_bytes"]
-    broken = field.until_phase("broken", "DeadLetter")
+        assert (ns.folder / line["file"]).stat().st_size == line["size_bytes"]
+    broken = ns.until_phase("broken", "DeadLetter")
     assert (broken["attempt"], broken["error"]["category"]) == (1, "Validation")
     assert "broken.png is no image" in broken["message"]
 
 
-def check_calls(field: Field, calls: list[str], allows: Now, called: float) -> None:
+def check_calls(ns: WorkerNamespace, calls: list[str], allows: Now, called: float) -> None:
     """Every call is one order, refused ones were made again, and no more started than may."""
-    statuses = [field.status(name) for name in calls]
+    statuses = [ns.status(name) for name in calls]
     assert sorted(one["result"]["body"]["order"] for one in statuses) == [1, 2, 3, 4, 5, 6]
     assert sum(one["attempt"] for one in statuses) == len(allows.times) > CALLS
     limit = yaml.safe_load((EXAMPLES / "api-queue.yaml").read_text())["spec"]["rateLimit"]["count"]
     assert allows.times[-1] - called >= math.ceil(len(allows.times) / limit) - 1
 
 
-def check_words(field: Field, submitted: set[str]) -> None:
-    parent = field.until_phase("count-words", "Succeeded", within=30)
+def check_words(ns: WorkerNamespace, submitted: set[str]) -> None:
+    parent = ns.until_phase("count-words", "Succeeded", within=30)
     assert (parent["attempt"], parent["crashes"]) == (2, 1)
     assert (parent["result"]["files"], parent["result"]["total"]) == (len(TEXTS), WORDS)
-    children = children_of(field, "count-words")
+    children = children_of(ns, "count-words")
     assert {child["metadata"]["uid"] for child in children} == submitted
     assert {child["status"]["attempt"] for child in children} == {1}
 
 
-def check_import(field: Field, saved: int, database: Path) -> None:
-    status = field.until_phase("import-orders", "Succeeded", within=30)
+def check_import(ns: WorkerNamespace, saved: int, database: Path) -> None:
+    status = ns.until_phase("import-orders", "Succeeded", within=30)
     assert (status["attempt"], status["crashes"]) == (2, 1)
     expected = {"rows": ORDERS, "imported": ORDERS, "bad": []}
     assert status["result"] == {**expected, "resumed_from": status["result"]["resumed_from"]}

@@ -1,4 +1,4 @@
-"""Both API servers, the real one and the one in memory, and the scene of a forbidden write.
+"""Both API servers, the real one and the one in memory, and what forbidden writes need.
 
 Every test here is a clause of the contract between the two: what one refuses or accepts the other
 does as well, in the same words.
@@ -10,7 +10,7 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
-from support.forbidden import Scene
+from support.forbidden import ForbiddenSetup
 from support.identities import Space
 from support.memory import memory_admin, memory_server
 
@@ -25,6 +25,8 @@ def admin(request: pytest.FixtureRequest) -> Client:
 
 
 @pytest.fixture
-def scene(space: Space) -> Scene:
-    """Set the scene."""
-    return Scene(space, space.worker("worker-0"), space.worker("worker-1"), space.operator())
+def setup(space: Space) -> ForbiddenSetup:
+    """Make two workers and an operator."""
+    return ForbiddenSetup(
+        space, space.worker("worker-0"), space.worker("worker-1"), space.operator()
+    )

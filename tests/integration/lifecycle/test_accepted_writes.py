@@ -21,7 +21,7 @@ from asyncjob.names import (
 from support import lives
 from support.builders import at, cron_job, job, queue
 from support.fake_worker import renewal_fields
-from support.forbidden import Scene
+from support.forbidden import ForbiddenSetup
 from support.forbidden.removals import (
     ADMINISTRATOR_WHO_DELETES,
     member,
@@ -42,13 +42,13 @@ FINALIZES = {
 LARGE: Any = {"text": "x" * 250_000, "rows": list(range(1000))}
 
 
-def by_operator(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
-    status: dict[str, Any] = life.move(decide, scene.operator).object()["status"]
+def by_operator(setup: ForbiddenSetup, life: Life, decide: Decide) -> dict[str, Any]:
+    status: dict[str, Any] = life.move(decide, setup.operator).object()["status"]
     return status
 
 
-def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
-    status: dict[str, Any] = life.move(decide, scene.worker.client).object()["status"]
+def by_worker(setup: ForbiddenSetup, life: Life, decide: Decide) -> dict[str, Any]:
+    status: dict[str, Any] = life.move(decide, setup.worker.client).object()["status"]
     return status
 
 
@@ -65,10 +65,10 @@ def by_worker(scene: Scene, life: Life, decide: Decide) -> dict[str, Any]:
     ],
     ids=lambda failure: f"{failure.reason}-{failure.retry_after}-{failure.permanent}",
 )
-def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
-    life = scene.life(Phase.RUNNING)
+def test_every_kind_of_failure(setup: ForbiddenSetup, failure: Failure) -> None:
+    life = setup.life(Phase.RUNNING)
     by_worker(
-        scene, life, lambda view: phase_change.fail(view, failure, now=at(), jitter_sample=0.9)
+        setup, life, lambda view: phase_change.fail(view, failure, now=at(), jitter_sample=0.9)
     )
 
 
@@ -80,18 +80,18 @@ def test_every_kind_of_failure(scene: Scene, failure: Failure) -> None:
         Reason.WORKER_GONE,
     ],
 )
-def test_every_kind_of_crash_by_the_operator(scene: Scene, reason: Reason) -> None:
-    life = scene.life(Phase.RUNNING)
+def test_every_kind_of_crash_by_the_operator(setup: ForbiddenSetup, reason: Reason) -> None:
+    life = setup.life(Phase.RUNNING)
     status = by_operator(
-        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
+        setup, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
 
 
-def test_a_crash_of_the_handlers_process_by_its_worker(scene: Scene) -> None:
-    life, reason = scene.life(Phase.RUNNING), Reason.HANDLER_CRASHED
+def test_a_crash_of_the_handlers_process_by_its_worker(setup: ForbiddenSetup) -> None:
+    life, reason = setup.life(Phase.RUNNING), Reason.HANDLER_CRASHED
     status = by_worker(
-        scene, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
+        setup, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
     )
     assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
 
@@ -99,86 +99,86 @@ def test_a_crash_of_the_handlers_process_by_its_worker(scene: Scene) -> None:
 @pytest.mark.parametrize("decide", [lives.evicted, lives.overran, lives.crashed])
 @pytest.mark.parametrize("spent", [False, True])
 def test_every_end_of_a_running_job_by_the_operator(
-    scene: Scene, decide: Decide, *, spent: bool
+    setup: ForbiddenSetup, decide: Decide, *, spent: bool
 ) -> None:
-    life = scene.life(
+    life = setup.life(
         Phase.RUNNING, retryPolicy={"maxRetries": 0, "maxCrashes": 0} if spent else {}
     )
-    phase = by_operator(scene, life, decide)["phase"]
+    phase = by_operator(setup, life, decide)["phase"]
     assert phase == ("Queued" if decide is lives.evicted else "DeadLetter" if spent else "Retrying")
 
 
 def test_the_operator_cancels_a_running_job_and_one_whose_attempt_ran_too_long_for_good(
-    scene: Scene,
+    setup: ForbiddenSetup,
 ) -> None:
-    life = scene.life(Phase.RUNNING)
+    life = setup.life(Phase.RUNNING)
     life.change_spec(cancel=True).object()
-    assert by_operator(scene, life, lives.cancelled)["phase"] == "Cancelled"
-    final = scene.life(Phase.RUNNING, retryPolicy={"noRetryOn": ["Timeout"]})
-    assert by_operator(scene, final, lives.overran)["reason"] == "ExecutionTimeout"
+    assert by_operator(setup, life, lives.cancelled)["phase"] == "Cancelled"
+    final = setup.life(Phase.RUNNING, retryPolicy={"noRetryOn": ["Timeout"]})
+    assert by_operator(setup, final, lives.overran)["reason"] == "ExecutionTimeout"
 
 
-def test_a_hundred_and_one_evictions(scene: Scene) -> None:
-    life = scene.life()
+def test_a_hundred_and_one_evictions(setup: ForbiddenSetup) -> None:
+    life = setup.life()
     for number in range(1, 102):
         life.claim()
-        status = by_operator(scene, life, lives.evicted)
+        status = by_operator(setup, life, lives.evicted)
         assert status["phase"] == ("Queued" if number <= 3 else "Retrying")
         if status["phase"] == "Retrying":
-            by_operator(scene, life, lives.promoted)
+            by_operator(setup, life, lives.promoted)
     assert life.status()["crashes"] == 1
 
 
-def test_retries_up_to_the_last_and_then_the_dead_letter(scene: Scene) -> None:
-    life = scene.life(retryPolicy={"maxRetries": 2})
+def test_retries_up_to_the_last_and_then_the_dead_letter(setup: ForbiddenSetup) -> None:
+    life = setup.life(retryPolicy={"maxRetries": 2})
     for expected in ("Retrying", "Retrying", "DeadLetter"):
         life.claim()
-        assert by_worker(scene, life, lives.failed)["phase"] == expected
+        assert by_worker(setup, life, lives.failed)["phase"] == expected
         if expected == "Retrying":
-            by_operator(scene, life, lives.promoted)
+            by_operator(setup, life, lives.promoted)
     assert life.status()["reason"] == "RetriesExhausted"
 
 
-def test_crashes_up_to_the_last_and_then_the_dead_letter(scene: Scene) -> None:
-    life = scene.life(retryPolicy={"maxCrashes": 1})
+def test_crashes_up_to_the_last_and_then_the_dead_letter(setup: ForbiddenSetup) -> None:
+    life = setup.life(retryPolicy={"maxCrashes": 1})
     life.claim()
-    assert by_operator(scene, life, lives.crashed)["phase"] == "Retrying"
-    by_operator(scene, life, lives.promoted)
+    assert by_operator(setup, life, lives.crashed)["phase"] == "Retrying"
+    by_operator(setup, life, lives.promoted)
     life.claim()
-    status = by_operator(scene, life, lives.crashed)
+    status = by_operator(setup, life, lives.crashed)
     assert (status["phase"], status["crashes"]) == ("DeadLetter", 2)
 
 
-def test_a_hundred_and_one_releases(scene: Scene) -> None:
-    life = scene.life()
+def test_a_hundred_and_one_releases(setup: ForbiddenSetup) -> None:
+    life = setup.life()
     for number in range(1, 102):
         life.claim()
-        status = by_worker(scene, life, lives.released)
+        status = by_worker(setup, life, lives.released)
         assert status["phase"] == ("Queued" if number <= 3 else "Retrying")
         if status["phase"] == "Retrying":
-            by_operator(scene, life, lives.promoted)
+            by_operator(setup, life, lives.promoted)
     status = life.status()
     assert (status["releases"], status["crashes"], status["attempt"]) == (101, 1, 101)
     assert (len(status["history"]), status["historyOmitted"]) == (20, 101 + 98 - 20)
 
 
-def test_a_redrive_gives_fresh_budgets_and_a_second_one_too(scene: Scene) -> None:
-    life = scene.life(Phase.DEAD_LETTER)
+def test_a_redrive_gives_fresh_budgets_and_a_second_one_too(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.DEAD_LETTER)
     for control in (1, 5):
         life.change_spec(redrive=control).object()
-        status = by_operator(scene, life, lives.redriven)
+        status = by_operator(setup, life, lives.redriven)
         assert (status["phase"], status["redrives"], status["retries"]) == ("Queued", control, 0)
         life.claim()
-        by_worker(scene, life, lives.failed)
-        by_operator(scene, life, lives.promoted)
+        by_worker(setup, life, lives.failed)
+        by_operator(setup, life, lives.promoted)
         life.claim()
-        by_worker(scene, life, lives.given_up)
+        by_worker(setup, life, lives.given_up)
 
 
-def test_a_dead_letter_can_be_dismissed(scene: Scene) -> None:
-    life = scene.life(Phase.DEAD_LETTER)
+def test_a_dead_letter_can_be_dismissed(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.DEAD_LETTER)
     life.change_spec(cancel=True).object()
-    assert by_operator(scene, life, lives.dropped)["reason"] == "Dismissed"
+    assert by_operator(setup, life, lives.dropped)["reason"] == "Dismissed"
 
 
 @pytest.mark.parametrize(
@@ -190,11 +190,11 @@ def test_a_dead_letter_can_be_dismissed(scene: Scene) -> None:
     ],
 )
 def test_every_ground_to_cancel_a_waiting_job(
-    scene: Scene, spec: dict[str, Any], reason: Reason
+    setup: ForbiddenSetup, spec: dict[str, Any], reason: Reason
 ) -> None:
-    life = scene.life(**spec)
+    life = setup.life(**spec)
     by_operator(
-        scene, life, lambda view: phase_change.cancel_waiting_job(view, reason, "", now=at())
+        setup, life, lambda view: phase_change.cancel_waiting_job(view, reason, "", now=at())
     )
 
 
@@ -209,115 +209,115 @@ def test_every_ground_to_cancel_a_waiting_job(
     ids=lambda spec: next(iter(spec)),
 )
 def test_a_gated_job_is_claimed_after_it_was_held_back_and_admitted(
-    scene: Scene, spec: dict[str, Any]
+    setup: ForbiddenSetup, spec: dict[str, Any]
 ) -> None:
-    life = scene.life(Phase.PENDING, **spec)
-    assert by_operator(scene, life, lives.promoted)["admitted"] is True
+    life = setup.life(Phase.PENDING, **spec)
+    assert by_operator(setup, life, lives.promoted)["admitted"] is True
     assert life.claim()["status"]["admitted"] is True
-    assert "admitted" not in by_worker(scene, life, lives.released)
+    assert "admitted" not in by_worker(setup, life, lives.released)
 
 
-def test_a_gated_job_is_claimed_after_it_was_admitted_where_it_stood(scene: Scene) -> None:
-    life = scene.life(notBefore=at())
-    scene.operator.merge(life.status_path, {"status": {"admitted": True}}).object()
+def test_a_gated_job_is_claimed_after_it_was_admitted_where_it_stood(setup: ForbiddenSetup) -> None:
+    life = setup.life(notBefore=at())
+    setup.operator.merge(life.status_path, {"status": {"admitted": True}}).object()
     life.claim()
 
 
-def test_a_pending_job_may_come_to_wait_for_something_else(scene: Scene) -> None:
-    life = scene.life(Phase.PENDING)
+def test_a_pending_job_may_come_to_wait_for_something_else(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.PENDING)
     body = {"status": {"reason": "RateLimit", "message": "2 a second"}}
-    scene.operator.merge(life.status_path, body).object()
+    setup.operator.merge(life.status_path, body).object()
 
 
-def test_a_suspended_job_runs_once_it_is_resumed(scene: Scene) -> None:
-    life = scene.life(suspend=True)
+def test_a_suspended_job_runs_once_it_is_resumed(setup: ForbiddenSetup) -> None:
+    life = setup.life(suspend=True)
     life.change_spec(suspend=False).object()
     life.claim()
     life.change_spec(suspend=True).object()
-    by_worker(scene, life, lives.succeeded)
+    by_worker(setup, life, lives.succeeded)
 
 
-def test_priority_changes_while_a_job_waits(scene: Scene) -> None:
-    life = scene.life()
+def test_priority_changes_while_a_job_waits(setup: ForbiddenSetup) -> None:
+    life = setup.life()
     life.change_spec(priority=9).object()
 
 
 @pytest.mark.parametrize("phase", sorted(FINISHED_PHASES))
-def test_a_rerun_of_a_finished_job_is_acknowledged(scene: Scene, phase: Phase) -> None:
-    life = scene.life(phase)
+def test_a_rerun_of_a_finished_job_is_acknowledged(setup: ForbiddenSetup, phase: Phase) -> None:
+    life = setup.life(phase)
     life.change_spec(rerun=3).object()
-    scene.operator.merge(life.status_path, {"status": {"reruns": 3}}).object()
+    setup.operator.merge(life.status_path, {"status": {"reruns": 3}}).object()
 
 
-def test_a_heartbeat_with_progress_and_a_checkpoint(scene: Scene) -> None:
-    life = scene.life(Phase.RUNNING)
+def test_a_heartbeat_with_progress_and_a_checkpoint(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.RUNNING)
     fields = renewal_fields(life.status()["lease"], 1, at(20))
     riding = {"progress": {"percent": 40, "message": "half"}, "checkpoint": [1, {"a": None}]}
     operations = [
         {"op": "add", "path": f"/status/{name}", "value": value}
         for name, value in {**fields, **riding}.items()
     ]
-    status = scene.worker.client.patch(life.status_path, operations).object()["status"]
+    status = setup.worker.client.patch(life.status_path, operations).object()["status"]
     assert status["checkpoint"] == [1, {"a": None}]
 
 
-def test_a_user_who_labels_or_cancels_does_not_disturb_the_holder(scene: Scene) -> None:
-    life = scene.life(Phase.RUNNING)
+def test_a_user_who_labels_or_cancels_does_not_disturb_the_holder(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.RUNNING)
     operations = life.operations(lives.succeeded)
-    scene.space.admin.merge(life.path, {"metadata": {"labels": {"a": "b"}}}).object()
+    setup.space.admin.merge(life.path, {"metadata": {"labels": {"a": "b"}}}).object()
     life.change_spec(cancel=True).object()
-    scene.worker.client.patch(life.status_path, operations).object()
+    setup.worker.client.patch(life.status_path, operations).object()
 
 
-def test_large_json_stays_within_what_the_policies_may_cost(scene: Scene) -> None:
-    life = scene.life(payload=LARGE)
+def test_large_json_stays_within_what_the_policies_may_cost(setup: ForbiddenSetup) -> None:
+    life = setup.life(payload=LARGE)
     life.claim()
     checkpoint = [{"op": "add", "path": "/status/checkpoint", "value": LARGE}]
-    scene.worker.client.patch(life.status_path, checkpoint).object()
+    setup.worker.client.patch(life.status_path, checkpoint).object()
     done: Decide = lambda view: phase_change.succeed(view, now=at(), result=LARGE)  # noqa: E731
-    by_worker(scene, life, done)
+    by_worker(setup, life, done)
     life.change_spec(rerun=1).object()
-    scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
+    setup.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
 
 
-def test_applying_a_manifest_again_changes_nothing(scene: Scene) -> None:
-    life = scene.life(Phase.SUCCEEDED, payload={"a": [1, None]}, retryPolicy={"jitter": 0})
+def test_applying_a_manifest_again_changes_nothing(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.SUCCEEDED, payload={"a": [1, None]}, retryPolicy={"jitter": 0})
     again = life.read()
-    assert scene.space.admin.replace(life.path, again).accepted
+    assert setup.space.admin.replace(life.path, again).accepted
 
 
-def test_a_worker_announces_its_process_again_and_again(scene: Scene) -> None:
-    path = scene.space.path("leases", LEASES)
-    name = WORKER_LEASE_PREFIX + scene.worker.pod
+def test_a_worker_announces_its_process_again_and_again(setup: ForbiddenSetup) -> None:
+    path = setup.space.path("leases", LEASES)
+    name = WORKER_LEASE_PREFIX + setup.worker.pod
     body = {
-        "metadata": {"name": name, "annotations": {POD_UID_ANNOTATION: scene.worker.pod_uid}},
+        "metadata": {"name": name, "annotations": {POD_UID_ANNOTATION: setup.worker.pod_uid}},
         "spec": {"holderIdentity": "worker-0/1"},
     }
-    scene.worker.client.create(path, body).object()
+    setup.worker.client.create(path, body).object()
     again = {"spec": {"holderIdentity": "worker-0/2"}}
-    scene.worker.client.merge(f"{path}/{name}", again).object()
-    scene.operator.delete(f"{path}/{name}").object()
+    setup.worker.client.merge(f"{path}/{name}", again).object()
+    setup.operator.delete(f"{path}/{name}").object()
 
 
-def test_the_operator_stands_for_election(scene: Scene) -> None:
-    path = scene.space.path("leases", LEASES)
+def test_the_operator_stands_for_election(setup: ForbiddenSetup) -> None:
+    path = setup.space.path("leases", LEASES)
     body = {"metadata": {"name": OPERATOR_LEASE}, "spec": {"holderIdentity": "operator-0"}}
-    scene.operator.create(path, body).object()
+    setup.operator.create(path, body).object()
 
 
-def test_leases_of_others_are_none_of_our_business(scene: Scene) -> None:
-    path = scene.space.path("leases", LEASES)
+def test_leases_of_others_are_none_of_our_business(setup: ForbiddenSetup) -> None:
+    path = setup.space.path("leases", LEASES)
     body: dict[str, Any] = {"spec": {"holderIdentity": "a"}}
     may_elect = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]}
     for account in ("controller", "another-asyncjob-worker", "asyncjob-workers"):
-        scene.space.grant(account, may_elect)
+        setup.space.grant(account, may_elect)
         body["metadata"] = {"name": f"{account}-lease"}
-        scene.space.as_account(account).create(path, body).object()
-    scene.operator.create(path, {**body, "metadata": {"name": "a-third"}}).object()
+        setup.space.as_account(account).create(path, body).object()
+    setup.operator.create(path, {**body, "metadata": {"name": "a-third"}}).object()
 
 
-def test_a_job_is_created_with_the_control_fields_that_need_no_past(scene: Scene) -> None:
-    path = collection_path(scene.space.name, JOBS)
+def test_a_job_is_created_with_the_control_fields_that_need_no_past(setup: ForbiddenSetup) -> None:
+    path = collection_path(setup.space.name, JOBS)
     controls: dict[str, Any] = {
         "cancel": True,
         "suspend": True,
@@ -325,96 +325,98 @@ def test_a_job_is_created_with_the_control_fields_that_need_no_past(scene: Scene
         "redrive": 0,
         "rerun": 0,
     }
-    scene.space.admin.create(path, job(**controls)).object()
+    setup.space.admin.create(path, job(**controls)).object()
 
 
-def test_the_operator_acknowledges_a_rerun_of_a_running_job(scene: Scene) -> None:
-    life = scene.life(Phase.RUNNING)
+def test_the_operator_acknowledges_a_rerun_of_a_running_job(setup: ForbiddenSetup) -> None:
+    life = setup.life(Phase.RUNNING)
     life.change_spec(rerun=1).object()
-    scene.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
-    by_worker(scene, life, lives.succeeded)
+    setup.operator.merge(life.status_path, {"status": {"reruns": 1}}).object()
+    by_worker(setup, life, lives.succeeded)
 
 
-def test_who_may_read_a_secret_may_have_a_job_read_it(scene: Scene) -> None:
+def test_who_may_read_a_secret_may_have_a_job_read_it(setup: ForbiddenSetup) -> None:
     may_get = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
-    scene.space.grant("author", AUTHOR_RULE, may_get)
-    author = scene.space.as_account("author")
-    path = collection_path(scene.space.name, JOBS)
+    setup.space.grant("author", AUTHOR_RULE, may_get)
+    author = setup.space.as_account("author")
+    path = collection_path(setup.space.name, JOBS)
     author.create(path, job(payloadFrom=SECRET)).object()
     author.merge(f"{path}/job", {"spec": {"rerun": 1}}).object()
 
 
-def test_the_operator_creates_children_of_jobs_that_read_secrets(scene: Scene) -> None:
-    path = collection_path(scene.space.name, JOBS)
-    scene.operator.create(path, job("nightly-1", payloadFrom=SECRET)).object()
+def test_the_operator_creates_children_of_jobs_that_read_secrets(setup: ForbiddenSetup) -> None:
+    path = collection_path(setup.space.name, JOBS)
+    setup.operator.create(path, job("nightly-1", payloadFrom=SECRET)).object()
 
 
-def test_cancelling_and_suspending_takes_no_right_to_the_secret(scene: Scene) -> None:
-    scene.space.grant("author", AUTHOR_RULE)
-    author = scene.space.as_account("author")
-    jobs = collection_path(scene.space.name, JOBS)
-    scene.space.admin.create(jobs, job(payloadFrom=SECRET)).object()
+def test_cancelling_and_suspending_takes_no_right_to_the_secret(setup: ForbiddenSetup) -> None:
+    setup.space.grant("author", AUTHOR_RULE)
+    author = setup.space.as_account("author")
+    jobs = collection_path(setup.space.name, JOBS)
+    setup.space.admin.create(jobs, job(payloadFrom=SECRET)).object()
     author.merge(f"{jobs}/job", {"spec": {"cancel": True}}).object()
-    crons = collection_path(scene.space.name, CRON_JOBS)
-    scene.space.admin.create(crons, cron_job(payloadFrom=SECRET)).object()
+    crons = collection_path(setup.space.name, CRON_JOBS)
+    setup.space.admin.create(crons, cron_job(payloadFrom=SECRET)).object()
     author.merge(f"{crons}/nightly", {"spec": {"suspend": True}}).object()
 
 
-def test_a_schedule_goes_forward(scene: Scene) -> None:
-    path = collection_path(scene.space.name, CRON_JOBS)
-    scene.space.admin.create(path, cron_job()).object()
+def test_a_schedule_goes_forward(setup: ForbiddenSetup) -> None:
+    path = collection_path(setup.space.name, CRON_JOBS)
+    setup.space.admin.create(path, cron_job()).object()
     for time in (at(0), at(60), at(60)):
         body = {"status": {"lastScheduleTime": time}}
-        scene.operator.merge(f"{path}/nightly/status", body).object()
+        setup.operator.merge(f"{path}/nightly/status", body).object()
 
 
-def test_a_submitter_creates_a_child_and_owns_it_by_something_of_its_own(scene: Scene) -> None:
-    submitter = member(scene.space, "asyncjob-job-submitter")
+def test_a_submitter_creates_a_child_and_owns_it_by_something_of_its_own(
+    setup: ForbiddenSetup,
+) -> None:
+    submitter = member(setup.space, "asyncjob-job-submitter")
     body = job("child")
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "mine", "uid": "some-uid"}
     body["metadata"] |= {"labels": {PARENT_LABEL: "a-uid"}, "ownerReferences": [owner]}
-    submitter.create(collection_path(scene.space.name, JOBS), body).object()
+    submitter.create(collection_path(setup.space.name, JOBS), body).object()
 
 
-def test_labels_and_annotations_of_no_meaning_to_us_stay_free(scene: Scene) -> None:
-    life, who = scene.life(Phase.SUCCEEDED), member(scene.space, "asyncjob-gateway")
+def test_labels_and_annotations_of_no_meaning_to_us_stay_free(setup: ForbiddenSetup) -> None:
+    life, who = setup.life(Phase.SUCCEEDED), member(setup.space, "asyncjob-gateway")
     for value in ("one", "two", None):
         metadata = {"labels": {"team": value}, "annotations": {"note": value}}
         who.merge(life.path, {"metadata": metadata}).object()
 
 
-def test_who_may_delete_marks_and_unmarks_a_run(scene: Scene) -> None:
-    life, who = scene.life(Phase.SUCCEEDED), member(scene.space, *ADMINISTRATOR_WHO_DELETES)
+def test_who_may_delete_marks_and_unmarks_a_run(setup: ForbiddenSetup) -> None:
+    life, who = setup.life(Phase.SUCCEEDED), member(setup.space, *ADMINISTRATOR_WHO_DELETES)
     for value in ("one", None):
         who.merge(life.path, {"metadata": {"labels": {CRON_JOB_UID_LABEL: value}}}).object()
 
 
-def test_who_may_update_finalizers_sets_one_and_takes_it_away(scene: Scene) -> None:
+def test_who_may_update_finalizers_sets_one_and_takes_it_away(setup: ForbiddenSetup) -> None:
     """As the garbage collector does, and an administrator of the cluster."""
-    life = scene.life()
-    scene.space.grant("finalizing", AUTHOR_RULE, FINALIZES)
+    life = setup.life()
+    setup.space.grant("finalizing", AUTHOR_RULE, FINALIZES)
     for finalizers in (["example.org/kept"], None):
         body = {"metadata": {"finalizers": finalizers}}
-        scene.space.as_account("finalizing").merge(life.path, body).object()
+        setup.space.as_account("finalizing").merge(life.path, body).object()
 
 
 def test_a_gateway_pauses_queues_and_triggers_suspends_and_backfills_schedules(
-    scene: Scene,
+    setup: ForbiddenSetup,
 ) -> None:
-    who, queues = member(scene.space, "asyncjob-gateway"), collection_path(scene.space.name, QUEUES)
+    who, queues = member(setup.space, "asyncjob-gateway"), collection_path(setup.space.name, QUEUES)
     made = who.create(queues, queue("mail", paused=True)).object()
     who.merge(f"{queues}/mail", {"spec": {"paused": False}}).object()
     backfill = {"from": at(), "to": at(60)}
     controls = {"suspend": True, "trigger": 1, "backfill": backfill}
-    who.merge(new_cron_job(scene), {"spec": controls}).object()
+    who.merge(new_cron_job(setup), {"spec": controls}).object()
     assert made["spec"]["paused"] is True
 
 
 def test_an_administrator_of_jobs_who_deletes_decides_what_is_kept_and_changes_a_schedule(
-    scene: Scene,
+    setup: ForbiddenSetup,
 ) -> None:
-    who = member(scene.space, *ADMINISTRATOR_WHO_DELETES)
+    who = member(setup.space, *ADMINISTRATOR_WHO_DELETES)
     changes = {"retention": {"maxFinished": 5}, "maxConcurrency": 2}
-    who.merge(new_queue(scene), {"spec": changes}).object()
+    who.merge(new_queue(setup), {"spec": changes}).object()
     limits = {"successfulJobsHistoryLimit": 0, "schedule": "@daily"}
-    who.merge(new_cron_job(scene), {"spec": limits}).object()
+    who.merge(new_cron_job(setup), {"spec": limits}).object()

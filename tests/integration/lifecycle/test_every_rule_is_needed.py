@@ -16,7 +16,7 @@ from asyncjob.schema.crd import CRD_RULES
 from support import mutants
 from support.api import Answer, Client
 from support.enforcement import until
-from support.forbidden import CASES, Case, Scene
+from support.forbidden import CASES, Case, ForbiddenSetup
 from support.identities import Space
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -51,48 +51,48 @@ def lesser_policies(admin: Client) -> Iterator[None]:
             mutants.remove(admin, name)
 
 
-def set_scene(space: Space) -> Scene:
+def make_setup(space: Space) -> ForbiddenSetup:
     worker, other = space.worker("worker-0"), space.worker("worker-1")
-    return Scene(space, worker, other, space.operator(), dry=True)
+    return ForbiddenSetup(space, worker, other, space.operator(), dry=True)
 
 
 @pytest.mark.parametrize(("policy", "rule"), GOVERNED, ids=[rule.id for _, rule in GOVERNED])
 def test_without_a_rule_of_a_policy_a_write_goes_through(
     admin: Client, lesser_policies: None, policy: AdmissionPolicy, rule: Rule
 ) -> None:
-    scene = set_scene(Space(namespace_without(rule.id), admin))
+    setup = make_setup(Space(namespace_without(rule.id), admin))
     others = [other for other in policy.rules if other.id != rule.id]
     if others:
-        lesser = f"{scene.space.name}.{policy.name}"
+        lesser = f"{setup.space.name}.{policy.name}"
         witness = cases_of(others[0].id)[0]
-        until(partial(is_refused_by, lesser), partial(witness.attempt, scene), lesser)
+        until(partial(is_refused_by, lesser), partial(witness.attempt, setup), lesser)
 
-    assert_one_goes_through(scene, rule)
+    assert_one_goes_through(setup, rule)
 
 
 def is_refused_by(policy: str, answer: Answer) -> bool:
     return f"'{policy}'" in answer.message
 
 
-def assert_one_goes_through(scene: Scene, rule: Rule) -> None:
+def assert_one_goes_through(setup: ForbiddenSetup, rule: Rule) -> None:
     """Try until one is accepted; each makes its own job, and none takes effect."""
     cases = cases_of(rule.id)
     tried = iter(cases * 100)
-    until(lambda answer: answer.accepted, lambda: next(tried).attempt(scene), rule.id)
+    until(lambda answer: answer.accepted, lambda: next(tried).attempt(setup), rule.id)
 
 
 @pytest.mark.parametrize("rule", RULED, ids=[rule.id for rule in RULED])
 def test_without_a_rule_of_a_crd_a_write_goes_through(
     admin: Client, space: Space, rule: Rule
 ) -> None:
-    scene = set_scene(space)
+    setup = make_setup(space)
     case = cases_of(rule.id)[0]
     try:
         mutants.replace_crds(admin, tuple(placed for placed in CRD_RULES if placed.rule != rule))
-        assert_one_goes_through(scene, rule)
+        assert_one_goes_through(setup, rule)
     finally:
         mutants.replace_crds(admin)
-        until(lambda answer: not answer.accepted, partial(case.attempt, scene), rule.id)
+        until(lambda answer: not answer.accepted, partial(case.attempt, setup), rule.id)
 
 
 def test_each_rule_has_a_write_that_breaks_it_and_each_write_breaks_a_rule() -> None:

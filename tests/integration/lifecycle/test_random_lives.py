@@ -21,7 +21,7 @@ from support.builders import job
 from support.enforcement import until
 from support.identities import Space
 from support.installation import install as install_all
-from support.random_lives import NUMBERS, RandomLives, World
+from support.random_lives import NUMBERS, RandomLives, RandomRun
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak]
 
@@ -56,17 +56,17 @@ def quiet(quiet_plane: ControlPlane) -> Space:
     return Space(f"lives-{next(NUMBERS)}", admin).create()
 
 
-def world(space: Space) -> World:
-    return World(space, space.operator(), (space.worker("worker-0"), space.worker("worker-1")))
+def run(space: Space) -> RandomRun:
+    return RandomRun(space, space.operator(), (space.worker("worker-0"), space.worker("worker-1")))
 
 
 @pytest.mark.timeout(240)
 def test_no_mix_of_writes_by_anyone_breaks_a_rule(quiet: Space) -> None:
-    RandomLives.world = world(quiet)
+    RandomLives.run = run(quiet)
 
     run_state_machine_as_test(RandomLives, settings=PLAN)
 
-    done = RandomLives.world
+    done = RandomLives.run
     assert done.steps >= LIVES * STEPS / 3
     assert done.accepted >= done.steps / 10
     assert done.reached == {phase.value for phase in LifePhase}
@@ -100,7 +100,7 @@ def install(
 @pytest.mark.timeout(240)
 def test_a_rule_taken_out_is_found_out(lenient: Space) -> None:
     """It ends with the first find, and may take longer than a search that finds nothing."""
-    RandomLives.world = world(lenient)
+    RandomLives.run = run(lenient)
     plan = settings(PLAN, max_examples=4 * LIVES)
 
     with pytest.raises(AssertionError, match="checkpoint changed while the job was"):

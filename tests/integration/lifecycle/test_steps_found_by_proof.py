@@ -46,7 +46,7 @@ def namespace_without(rule: str) -> str:
 
 
 @dataclass(frozen=True)
-class Stage:
+class LeaseHolderSetup:
     """A namespace with the pod that holds, or does not hold, a job's lease."""
 
     space: Space
@@ -56,7 +56,7 @@ class Stage:
     operator: Client
 
     @classmethod
-    def set_in(cls, space: Space) -> "Stage":
+    def set_in(cls, space: Space) -> "LeaseHolderSetup":
         worker = space.worker("worker-0")
         return cls(space, worker.pod, worker.pod_uid, worker.client, space.operator())
 
@@ -79,7 +79,7 @@ class Stage:
         return Performance(self, step, path, status_path)
 
     def named(self, value: Any) -> Any:
-        """Return the object with the names of this stage's pod."""
+        """Return the object with the names of this setup's pod."""
         match value:
             case dict():
                 return {key: self.named(inner) for key, inner in value.items()}
@@ -93,7 +93,7 @@ class Stage:
 class Performance:
     """A job in the state before a step."""
 
-    stage: Stage
+    setup: LeaseHolderSetup
     step: Counterexample
     path: str
     status_path: str
@@ -101,11 +101,11 @@ class Performance:
     def attempt(self) -> Answer:
         """Try the step, without effect."""
         half = self.step.subresource.value
-        value = self.stage.named(self.step.new)[half]
+        value = self.setup.named(self.step.new)[half]
         replaced = {"op": "replace", "path": f"/{half}", "value": value}
         if self.step.subresource is Subresource.SPEC:
-            return self.stage.space.admin.dry().patch(self.path, [replaced])
-        by = self.stage.worker if self.step.writer == "worker" else self.stage.operator
+            return self.setup.space.admin.dry().patch(self.path, [replaced])
+        by = self.setup.worker if self.step.writer == "worker" else self.setup.operator
         return by.dry().patch(self.status_path, [replaced])
 
 
@@ -131,8 +131,8 @@ def lesser_policies(admin: Client) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def full(admin: Client, lesser_policies: None) -> Stage:
-    """Set a stage where every rule holds, and wait until jobs can be set up there."""
+def full(admin: Client, lesser_policies: None) -> LeaseHolderSetup:
+    """Prepare a namespace where every rule holds, and wait until jobs can be set up there."""
     space = Space("every-rule", admin).create()
     probe = job("probe")
     probe["metadata"]["labels"] = {SETTING_UP: ""}
@@ -143,7 +143,7 @@ def full(admin: Client, lesser_policies: None) -> Stage:
     ):
         ask = partial(admin.dry().merge, path, illegal)
         until(lambda answer: answer.accepted, ask, "policies leave jobs alone that are set up")
-    return Stage.set_in(space)
+    return LeaseHolderSetup.set_in(space)
 
 
 def is_refused_for(step: Counterexample, answer: Answer) -> bool:
@@ -152,13 +152,13 @@ def is_refused_for(step: Counterexample, answer: Answer) -> bool:
 
 @pytest.mark.parametrize("step", BY_POLICY, ids=lambda step: step.rule)
 def test_a_step_is_refused_with_its_rule_and_accepted_without(
-    admin: Client, full: Stage, step: Counterexample
+    admin: Client, full: LeaseHolderSetup, step: Counterexample
 ) -> None:
     refused = full.perform(step).attempt()
     assert is_refused_for(step, refused), refused.message
 
     policy = POLICY_OF[step.rule]
-    without = Stage.set_in(Space(namespace_without(step.rule), admin))
+    without = LeaseHolderSetup.set_in(Space(namespace_without(step.rule), admin))
     lesser = f"'{without.space.name}.{policy.name}'"
     other = next(one for one in BY_POLICY if POLICY_OF[one.rule] is policy and one != step)
     attempt = without.perform(other).attempt
@@ -169,7 +169,7 @@ def test_a_step_is_refused_with_its_rule_and_accepted_without(
 
 @pytest.mark.parametrize("step", BY_CRD, ids=lambda step: step.rule)
 def test_a_step_is_refused_with_the_rule_of_the_crd_and_accepted_without(
-    admin: Client, full: Stage, step: Counterexample
+    admin: Client, full: LeaseHolderSetup, step: Counterexample
 ) -> None:
     attempt = full.perform(step).attempt
     refused = attempt()

@@ -11,27 +11,27 @@ from support.api import Client
 from support.gateway import GatewayProcess, gateway_kubeconfig
 from support.identities import Space
 from support.replicas import Replicas
-from support.workers import Field, field_on
+from support.workers import WorkerNamespace, worker_namespace
 
 
 @pytest.fixture
-def field(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
-    with field_on(control_plane, tmp_path) as prepared:
+def ns(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WorkerNamespace]:
+    with worker_namespace(control_plane, tmp_path) as prepared:
         yield prepared
 
 
 @pytest.fixture
-def replicas(control_plane: ControlPlane, field: Field) -> Iterator[Replicas]:
+def replicas(control_plane: ControlPlane, ns: WorkerNamespace) -> Iterator[Replicas]:
     with ExitStack() as stack:
-        yield Replicas(control_plane.kubeconfig, field, stack)
+        yield Replicas(control_plane.kubeconfig, ns, stack)
 
 
 @pytest.fixture
 def gateway_access(
-    control_plane: ControlPlane, admin: Client, field: Field, tmp_path: Path
+    control_plane: ControlPlane, admin: Client, ns: WorkerNamespace, tmp_path: Path
 ) -> Path:
     """Give gateways their roles in the namespace."""
-    space = Space(field.namespace, admin)
+    space = Space(ns.namespace, admin)
     return gateway_kubeconfig(control_plane, space, tmp_path / "gateway")
 
 

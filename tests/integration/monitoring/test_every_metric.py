@@ -16,7 +16,7 @@ from support.gateway import GatewayProcess
 from support.jobs import now, until
 from support.operator import OperatorProcess
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]
 
@@ -58,11 +58,11 @@ class Moved:
 
 
 def test_a_busy_system_moves_every_metric(
-    replicas: Replicas, field: Field, gateway: GatewayProcess
+    replicas: Replicas, ns: WorkerNamespace, gateway: GatewayProcess
 ) -> None:
     operator = replicas.start("--worker-timeout=1").until_leading()
     port = free_port()
-    field.worker(
+    ns.worker(
         "w",
         "--concurrency=3",
         "--stop-wait=0.5",
@@ -74,86 +74,86 @@ def test_a_busy_system_moves_every_metric(
         http = stack.enter_context(gateway.client())
         stack.enter_context(http.stream("GET", "/api/v1/events"))
         moved.until("gateway_streams", "gateway_in_flight")
-        ends_of_all_kinds(http, field, moved)
-        too_much_to_do(field, moved)
-        an_event_loop_that_stands_still(field, moved)
-        a_handler_that_ignores_its_stop(field, moved)
-        an_operator_that_sleeps(operator, field, moved)
-        a_worker_that_dies(field, moved)
+        ends_of_all_kinds(http, ns, moved)
+        too_much_to_do(ns, moved)
+        an_event_loop_that_stands_still(ns, moved)
+        a_handler_that_ignores_its_stop(ns, moved)
+        an_operator_that_sleeps(operator, ns, moved)
+        a_worker_that_dies(ns, moved)
     known = {spec.name for spec in TABLE}
     assert known - moved.names == set(NOT_HERE)
 
 
-def ends_of_all_kinds(http: httpx.Client, field: Field, moved: Moved) -> None:
+def ends_of_all_kinds(http: httpx.Client, ns: WorkerNamespace, moved: Moved) -> None:
     """Have jobs succeed, retried, given up, redriven, dismissed, run by a schedule, removed."""
     jobs = (("fine", "echo", 1), ("again", "checkpoints", {"values": [], "gate": ""}))
     for name, type_, payload in (*jobs, ("dead", "order", "no order")):
         body = {"name": name, "type": type_, "payload": payload}
         assert http.post("/api/v1/jobs", json=body).status_code == 202
-    field.until_phase("fine", "Succeeded")
-    field.until_phase("again", "Succeeded")
-    field.until_phase("dead", "DeadLetter")
+    ns.until_phase("fine", "Succeeded")
+    ns.until_phase("again", "Succeeded")
+    ns.until_phase("dead", "DeadLetter")
     moved.until("jobs", "job_end_to_end_seconds", "jobs_dead_lettered", "jobs_retried")
     assert http.post("/api/v1/jobs/dead/redrive").status_code == 202
-    field.until_status("dead", lambda status: status.get("redrives") == 1)
-    field.until_phase("dead", "DeadLetter")
+    ns.until_status("dead", lambda status: status.get("redrives") == 1)
+    ns.until_phase("dead", "DeadLetter")
     assert http.post("/api/v1/jobs/dead/dismiss").status_code == 202
-    field.until_phase("dead", "Cancelled")
-    field.api.create(collection_path(field.namespace, CRON_JOBS), cron_job(type="echo"))
+    ns.until_phase("dead", "Cancelled")
+    ns.api.create(collection_path(ns.namespace, CRON_JOBS), cron_job(type="echo"))
     assert http.post("/api/v1/cron-jobs/nightly/trigger").status_code == 202
-    field.create("brief", "echo", ttlSecondsAfterFinished=0)
+    ns.create("brief", "echo", ttlSecondsAfterFinished=0)
     moved.until("jobs_redriven", "jobs_cancelled", "operator_cron_runs")
     moved.until("operator_retention_removed", "operator_events_posted")
 
 
-def too_much_to_do(field: Field, moved: Moved) -> None:
+def too_much_to_do(ns: WorkerNamespace, moved: Moved) -> None:
     """Fill all slots, so that jobs have to wait; hold leases for so long that they are renewed."""
     for number in range(6):
-        field.create(f"wait-{number}", "wait", "slots", leaseDurationSeconds=5)
+        ns.create(f"wait-{number}", "wait", "slots", leaseDurationSeconds=5)
     moved.until("worker_backlog", "worker_running", "queue_oldest_seconds", "queue_slots")
     moved.until("worker_lease_renewals", "operator_agenda")
-    field.open("slots")
+    ns.open("slots")
     for number in range(6):
-        field.until_phase(f"wait-{number}", "Succeeded")
+        ns.until_phase(f"wait-{number}", "Succeeded")
 
 
-def an_event_loop_that_stands_still(field: Field, moved: Moved) -> None:
+def an_event_loop_that_stands_still(ns: WorkerNamespace, moved: Moved) -> None:
     """Block it until the operator has ended the attempt, whose outcome is then not stored."""
-    field.create("block", "block", "loop", executionTimeoutSeconds=1, retryPolicy=NO_RETRY)
+    ns.create("block", "block", "loop", executionTimeoutSeconds=1, retryPolicy=NO_RETRY)
     moved.until("worker_event_loop_stalls", "worker_event_loop_stalled_seconds")
-    field.until_phase("block", "DeadLetter", within=20)
-    field.open("loop")
+    ns.until_phase("block", "DeadLetter", within=20)
+    ns.open("loop")
     moved.until("worker_fenced")
 
 
-def a_handler_that_ignores_its_stop(field: Field, moved: Moved) -> None:
+def a_handler_that_ignores_its_stop(ns: WorkerNamespace, moved: Moved) -> None:
     """Let its time run out; it holds its slot until it ends."""
     limits = {"executionTimeoutSeconds": 1, "retryPolicy": NO_RETRY}
-    field.create("stubborn", "stubborn", "ends", **limits)
-    field.until_phase("stubborn", "DeadLetter")
+    ns.create("stubborn", "stubborn", "ends", **limits)
+    ns.until_phase("stubborn", "DeadLetter")
     moved.until("worker_abandoned")
-    field.open("ends")
+    ns.open("ends")
 
 
-def an_operator_that_sleeps(operator: OperatorProcess, field: Field, moved: Moved) -> None:
+def an_operator_that_sleeps(operator: OperatorProcess, ns: WorkerNamespace, moved: Moved) -> None:
     """Stop it while a job comes, for more than the second that is no lag."""
     assert operator.process
     operator.process.send_signal(signal.SIGSTOP)
-    field.create("unseen", "echo")
-    field.until_phase("unseen", "Succeeded")
-    created = field.get("unseen")["metadata"]["creationTimestamp"]
+    ns.create("unseen", "echo")
+    ns.until_phase("unseen", "Succeeded")
+    created = ns.get("unseen")["metadata"]["creationTimestamp"]
     until(lambda: now(-3) > created, 10, "three seconds")
     operator.process.send_signal(signal.SIGCONT)
     moved.until("operator_watch_lag_seconds", "operator_scheduler_lag_seconds")
 
 
-def a_worker_that_dies(field: Field, moved: Moved) -> None:
+def a_worker_that_dies(ns: WorkerNamespace, moved: Moved) -> None:
     """Kill it with a job; the job is recovered, and its Lease goes when it has been silent."""
-    other = field.worker("mortal", "--queue=mortal")
-    field.create("orphan", "wait", "never", queue="mortal", leaseDurationSeconds=5)
-    field.until_phase("orphan", "Running")
+    other = ns.worker("mortal", "--queue=mortal")
+    ns.create("orphan", "wait", "never", queue="mortal", leaseDurationSeconds=5)
+    ns.until_phase("orphan", "Running")
     other.kill()
     moved.until("operator_recovery_recovered", "operator_recovery_seconds")
-    lease = f"{leases_path(field.namespace)}/{WORKER_LEASE_PREFIX}mortal"
-    field.api.merge(lease, {"spec": {"leaseDurationSeconds": 1}})  # it is 45, too long to wait for
+    lease = f"{leases_path(ns.namespace)}/{WORKER_LEASE_PREFIX}mortal"
+    ns.api.merge(lease, {"spec": {"leaseDurationSeconds": 1}})  # it is 45, too long to wait for
     moved.until("operator_workers_removed")

@@ -10,7 +10,7 @@ from asyncjob.metrics import TABLE, MetricType
 from support.jobs import now, until
 from support.operator import OperatorProcess
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]
 
@@ -18,11 +18,11 @@ JOBS = "asyncjob_jobs"
 OF_JOBS = (JOBS, "asyncjob_queue_oldest_seconds", "asyncjob_queue_workers", "asyncjob_queue_slots")
 
 
-def there_are(field: Field) -> dict[tuple[str, ...], float]:
+def there_are(ns: WorkerNamespace) -> dict[tuple[str, ...], float]:
     """Return jobs by namespace, queue and phase, as a LIST says."""
     counts: Counter[tuple[str, ...]] = Counter()
-    for job in field.jobs():
-        counts[field.namespace, job["spec"]["queue"], job["status"]["phase"]] += 1
+    for job in ns.jobs():
+        counts[ns.namespace, job["spec"]["queue"], job["status"]["phase"]] += 1
     return dict(counts)
 
 
@@ -31,39 +31,39 @@ def shown(operator: OperatorProcess) -> dict[tuple[str, ...], float]:
     return {labels: count for labels, count in operator.samples(JOBS).items() if count}
 
 
-def agree(operator: OperatorProcess, field: Field) -> None:
+def agree(operator: OperatorProcess, ns: WorkerNamespace) -> None:
     """Wait until the gauge says what a LIST does: a change may be on its way."""
-    until(lambda: shown(operator) == there_are(field), 5, f"{shown(operator)} {there_are(field)}")
+    until(lambda: shown(operator) == there_are(ns), 5, f"{shown(operator)} {there_are(ns)}")
 
 
-def settle_all(field: Field) -> None:
+def settle_all(ns: WorkerNamespace) -> None:
     """Make jobs in all phases but for none."""
     ahead: dict[str, Any] = {"notBefore": now(3600)}
-    field.create("queued", "fine", queue="nobody")
-    field.create("scheduled", "fine", **ahead)
-    field.create("pending", "fine", suspend=True)
-    field.create("running", "held")
-    field.create("retrying", "later")
-    field.create("succeeded", "fine")
-    field.create("dead", "doomed")
-    field.create("cancelled", "fine", **ahead)
+    ns.create("queued", "fine", queue="nobody")
+    ns.create("scheduled", "fine", **ahead)
+    ns.create("pending", "fine", suspend=True)
+    ns.create("running", "held")
+    ns.create("retrying", "later")
+    ns.create("succeeded", "fine")
+    ns.create("dead", "doomed")
+    ns.create("cancelled", "fine", **ahead)
     for name in ("scheduled", "cancelled"):
-        field.until_phase(name, "Scheduled")
-    field.cancel("cancelled")
+        ns.until_phase(name, "Scheduled")
+    ns.cancel("cancelled")
     ends = {"dead": "DeadLetter", "cancelled": "Cancelled"}
     for name in ("pending", "running", "retrying", "succeeded", *ends):
-        field.until_phase(name, ends.get(name, name.capitalize()))
+        ns.until_phase(name, ends.get(name, name.capitalize()))
 
 
 def test_gauges_are_right_after_a_change_of_leaders_and_at_once_after_a_restart(
-    replicas: Replicas, field: Field
+    replicas: Replicas, ns: WorkerNamespace
 ) -> None:
     leader = replicas.start().until_leading()
     standby = replicas.start()
-    field.worker("worker-0", "--concurrency=4", app="support.monitored_app:app")
-    settle_all(field)
-    assert {phase for _, _, phase in there_are(field)} == set(Phase)
-    agree(leader, field)
+    ns.worker("worker-0", "--concurrency=4", app="support.monitored_app:app")
+    settle_all(ns)
+    assert {phase for _, _, phase in there_are(ns)} == set(Phase)
+    agree(leader, ns)
     assert leader.samples("asyncjob_operator_known_jobs") == dict.fromkeys(zip(Phase), 1)
     assert not any(standby.samples(name) for name in OF_JOBS), "a standby would double them"
     counted = leader.metric("asyncjob_jobs_submitted_total")
@@ -72,28 +72,28 @@ def test_gauges_are_right_after_a_change_of_leaders_and_at_once_after_a_restart(
 
     leader.stop()
     standby.until_leading()
-    agree(standby, field)
-    field.create("more", "fine", queue="nobody")
-    agree(standby, field)
+    agree(standby, ns)
+    ns.create("more", "fine", queue="nobody")
+    agree(standby, ns)
     assert standby.metric("asyncjob_jobs_submitted_total") == 1
     age = standby.samples("asyncjob_queue_oldest_seconds")
-    assert age[field.namespace, "nobody"] > age[field.namespace, "default"] == 0
+    assert age[ns.namespace, "nobody"] > age[ns.namespace, "default"] == 0
     crews = standby.samples("asyncjob_queue_workers")
-    assert crews == {(field.namespace, "nobody"): 0, (field.namespace, "default"): 1}
+    assert crews == {(ns.namespace, "nobody"): 0, (ns.namespace, "default"): 1}
 
     standby.stop()
-    field.create("unseen", "fine", queue="nobody")
-    field.open("done")
-    field.until_phase("running", "Succeeded")
-    field.api.delete(f"{jobs_path(field)}/succeeded")
+    ns.create("unseen", "fine", queue="nobody")
+    ns.open("done")
+    ns.until_phase("running", "Succeeded")
+    ns.api.delete(f"{jobs_path(ns)}/succeeded")
     again = replicas.start()
     first = until(lambda: shown(again), 20, "the gauge of the one that leads")
-    assert first == there_are(field), "exact the first time it is shown"
+    assert first == there_are(ns), "exact the first time it is shown"
     assert again.metric("asyncjob_jobs_submitted_total") == 0, "nothing was seen to happen"
 
 
-def jobs_path(field: Field) -> str:
-    return f"/apis/asyncjob.dev/v1alpha1/namespaces/{field.namespace}/asyncjobs"
+def jobs_path(ns: WorkerNamespace) -> str:
+    return f"/apis/asyncjob.dev/v1alpha1/namespaces/{ns.namespace}/asyncjobs"
 
 
 COUNTERS = {spec.exposed_name for spec in TABLE if spec.kind is MetricType.COUNTER}
@@ -114,17 +114,17 @@ class Watching:
 
 
 def test_gauges_settle_right_and_counters_only_grow_while_jobs_move_and_leaders_change(
-    replicas: Replicas, field: Field
+    replicas: Replicas, ns: WorkerNamespace
 ) -> None:
     first = replicas.start().until_leading()
     second = replicas.start()
-    field.worker("worker-0", "--concurrency=8", app="support.monitored_app:app")
+    ns.worker("worker-0", "--concurrency=8", app="support.monitored_app:app")
     watching = Watching()
 
     def submit(wave: str) -> None:
         for number in range(20):
             type_ = ("fine", "doomed", "later", "fine")[number % 4]
-            field.create(f"{wave}-{number}", type_, queue=("default", "nobody")[number % 5 == 0])
+            ns.create(f"{wave}-{number}", type_, queue=("default", "nobody")[number % 5 == 0])
             watching.look(*running)
 
     running = [first, second]
@@ -137,29 +137,29 @@ def test_gauges_settle_right_and_counters_only_grow_while_jobs_move_and_leaders_
     running = [second, third]
     submit("new")
     watching.look(*running)
-    until(lambda: unfinished(field) == 0, 30, "an end for all that a worker serves")
-    agree(second, field)
-    assert both(second, third) == there_are(field), "added up over replicas, too"
+    until(lambda: unfinished(ns) == 0, 30, "an end for all that a worker serves")
+    agree(second, ns)
+    assert both(second, third) == there_are(ns), "added up over replicas, too"
     assert second.metric("asyncjob_jobs_submitted_total") <= 60
 
     second.kill()
-    submit_unseen(field)
+    submit_unseen(ns)
     fourth = replicas.start()
     first_shown = until(lambda: shown(fourth) or shown(third), 40, "the gauge of who leads")
-    assert first_shown == there_are(field), "exact the first time, by a standby or a new one"
+    assert first_shown == there_are(ns), "exact the first time, by a standby or a new one"
 
 
-def submit_unseen(field: Field) -> None:
+def submit_unseen(ns: WorkerNamespace) -> None:
     """Have things happen that no operator sees."""
     for number in range(10):
-        field.create(f"unseen-{number}", "fine")
-        field.until_phase(f"unseen-{number}", "Succeeded")
+        ns.create(f"unseen-{number}", "fine")
+        ns.until_phase(f"unseen-{number}", "Succeeded")
 
 
-def unfinished(field: Field) -> int:
+def unfinished(ns: WorkerNamespace) -> int:
     """Return how many jobs are about to do something."""
     waits = {"Pending", "Queued", "Running"}
-    served = [job for job in field.jobs() if job["spec"]["queue"] == "default"]
+    served = [job for job in ns.jobs() if job["spec"]["queue"] == "default"]
     return sum(job["status"]["phase"] in waits for job in served)
 
 

@@ -16,7 +16,7 @@ from support.gateway import PLAIN, GatewayProcess
 from support.jobs import until
 from support.operator import OperatorProcess
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -50,19 +50,19 @@ def environment(collector: Collector) -> dict[str, str]:
 
 
 def test_gateway_attempts_and_child_are_one_trace_whoever_began_it(
-    replicas: Replicas, field: Field, gateway: GatewayProcess, collector: Collector
+    replicas: Replicas, ns: WorkerNamespace, gateway: GatewayProcess, collector: Collector
 ) -> None:
     operator = replicas.start("--log-format=json", "--log-level=DEBUG").until_leading()
-    field.worker("w", "--concurrency=4", app="support.traced_app:app", env=environment(collector))
+    ns.worker("w", "--concurrency=4", app="support.traced_app:app", env=environment(collector))
     with gateway.client() as http:
-        begun_elsewhere(http, field, collector)
-        begun_here(http, field, collector)
+        begun_elsewhere(http, ns, collector)
+        begun_here(http, ns, collector)
         refused(http, collector)
-    in_a_span_of_the_caller(gateway, field)
+    in_a_span_of_the_caller(gateway, ns)
     gateway.stop()
     assert not any(SECRET in str(span) for span in collector.spans), "no payload in a span"
     assert SECRET not in gateway.log.read_text(), "nor in a log"
-    said_by_the_operator(operator, field)
+    said_by_the_operator(operator, ns)
     lines = logged(gateway.log.read_text())
     submitted = [line for line in lines if line.get("job") == "trip"]
     assert {line["trace_id"] for line in submitted} == {TRACE_ID}
@@ -74,18 +74,18 @@ def logged(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def said_by_the_operator(operator: OperatorProcess, field: Field) -> None:
+def said_by_the_operator(operator: OperatorProcess, ns: WorkerNamespace) -> None:
     """Find job, attempt and trace in what it says of a job that it moves."""
     lines = [line for line in logged(operator.logs()) if line["event"] == "moved"]
-    [moved] = [line for line in lines if line["job"] == f"{field.namespace}/trip"]
+    [moved] = [line for line in lines if line["job"] == f"{ns.namespace}/trip"]
     assert (moved["attempt"], moved["to"]) == (1, "Queued")
     assert moved["trace_id"] == TRACE_ID
 
 
-def begun_elsewhere(http: httpx.Client, field: Field, collector: Collector) -> None:
+def begun_elsewhere(http: httpx.Client, ns: WorkerNamespace, collector: Collector) -> None:
     """Continue the trace of a request that has one."""
     submit(http, "trip", name="trip", headers={"traceparent": TRACEPARENT})
-    field.until_phase("trip", "Succeeded")
+    ns.until_phase("trip", "Succeeded")
     seen = whole(collector, TRACE_ID)
     [submitted] = seen["submit trip"]
     assert (submitted.service, submitted.parent) == ("asyncjob-gateway", ABOVE)
@@ -112,19 +112,19 @@ def begun_elsewhere(http: httpx.Client, field: Field, collector: Collector) -> N
     assert leg.attributes["messaging.operation.type"] == "process"
 
 
-def begun_here(http: httpx.Client, field: Field, collector: Collector) -> None:
+def begun_here(http: httpx.Client, ns: WorkerNamespace, collector: Collector) -> None:
     """Begin a trace for a request without one, by the public contract too, or with nonsense."""
     answer = http.post("/jobs", json={"jobType": "trip", "payload": SECRET})
     assert answer.status_code == 202
     name = answer.json()["jobId"]
-    field.until_phase(name, "Succeeded")
-    trace_id = field.get(name)["spec"]["traceparent"].split("-")[1]
+    ns.until_phase(name, "Succeeded")
+    trace_id = ns.get(name)["spec"]["traceparent"].split("-")[1]
     seen = whole(collector, trace_id)
     [submitted] = seen["submit trip"]
     assert submitted.parent == ""
     assert {run.parent for run in seen["run trip"]} == {submitted.span_id}
     submit(http, "leg", name="odd", headers={"traceparent": "00-nonsense"})
-    odd = field.get("odd")["spec"]["traceparent"].split("-")[1]
+    odd = ns.get("odd")["spec"]["traceparent"].split("-")[1]
     assert odd not in {trace_id, TRACE_ID}
 
 
@@ -139,7 +139,7 @@ def refused(http: httpx.Client, collector: Collector) -> None:
     assert {one.parent for one in spans} == {ABOVE}
 
 
-def in_a_span_of_the_caller(gateway: GatewayProcess, field: Field) -> None:
+def in_a_span_of_the_caller(gateway: GatewayProcess, ns: WorkerNamespace) -> None:
     """Carry the span that a client is called in, unless a submission names another."""
     tracer = TracerProvider(shutdown_on_exit=False).get_tracer("caller")
     with (
@@ -149,7 +149,7 @@ def in_a_span_of_the_caller(gateway: GatewayProcess, field: Field) -> None:
         jobs.submit("leg", SECRET, name="called")
         jobs.submit("leg", SECRET, name="named", traceparent=TRACEPARENT)
     mine = f"{span.get_span_context().trace_id:032x}"
-    carried = [field.get(name)["spec"]["traceparent"] for name in ("called", "named")]
+    carried = [ns.get(name)["spec"]["traceparent"] for name in ("called", "named")]
     assert [text.split("-")[1] for text in carried] == [mine, TRACE_ID]
 
 

@@ -10,7 +10,7 @@ from support.jobs import until
 from support.prometheus import Prometheus
 from support.promql import dashboard_queries
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -29,11 +29,11 @@ def shown(query: str) -> str:
 
 
 def test_a_dead_letter_alerts_until_it_is_redriven_or_dismissed(
-    replicas: Replicas, field: Field, gateway: GatewayProcess, tmp_path: Path
+    replicas: Replicas, ns: WorkerNamespace, gateway: GatewayProcess, tmp_path: Path
 ) -> None:
     operator = replicas.start().until_leading()
     port = free_port()
-    field.worker(
+    ns.worker(
         "worker-0", f"--health-port={port}", "--health-host=127.0.0.1",
         app="support.monitored_app:app",
     )  # fmt: skip
@@ -42,25 +42,25 @@ def test_a_dead_letter_alerts_until_it_is_redriven_or_dismissed(
     }  # fmt: skip
     with Prometheus(tmp_path, targets, MINUTE) as prometheus:
         for number in range(3):
-            field.create(f"fine-{number}", "fine", number)
-        field.create("later", "later")
-        field.create("doomed", "doomed")
-        field.until_phase("doomed", "DeadLetter")
+            ns.create(f"fine-{number}", "fine", number)
+        ns.create("later", "later")
+        ns.create("doomed", "doomed")
+        ns.until_phase("doomed", "DeadLetter")
         labels = prometheus.until_firing(DEAD)
-        assert (labels["namespace"], labels["queue"]) == (field.namespace, "default")
+        assert (labels["namespace"], labels["queue"]) == (ns.namespace, "default")
         assert set(prometheus.firing()) == {DEAD}
 
-        field.open("mended")
-        field.patch("doomed", {"spec": {"redrive": 1}})
-        field.until_phase("doomed", "Succeeded")
+        ns.open("mended")
+        ns.patch("doomed", {"spec": {"redrive": 1}})
+        ns.until_phase("doomed", "Succeeded")
         prometheus.until_clear(DEAD)
 
         (tmp_path / "mended").unlink()
-        field.create("hopeless", "doomed")
-        field.until_phase("hopeless", "DeadLetter")
+        ns.create("hopeless", "doomed")
+        ns.until_phase("hopeless", "DeadLetter")
         prometheus.until_firing(DEAD)
-        field.cancel("hopeless")
-        assert field.until_phase("hopeless", "Cancelled")["reason"] == "Dismissed"
+        ns.cancel("hopeless")
+        assert ns.until_phase("hopeless", "Cancelled")["reason"] == "Dismissed"
         prometheus.until_clear(DEAD)
 
         agrees_with_what_was_done(prometheus)
@@ -96,16 +96,16 @@ def value(prometheus: Prometheus, query: str) -> float:
 
 
 def test_a_queue_without_workers_alerts_and_is_told_of_no_more_once_one_comes(
-    replicas: Replicas, field: Field, tmp_path: Path
+    replicas: Replicas, ns: WorkerNamespace, tmp_path: Path
 ) -> None:
     operator = replicas.start().until_leading()
-    field.create("waiting", "fine")
+    ns.create("waiting", "fine")
     look = "asyncjob_queue_oldest_seconds"
-    until(lambda: operator.samples(look).get((field.namespace, "default"), 0) > 1, 10, "its age")
+    until(lambda: operator.samples(look).get((ns.namespace, "default"), 0) > 1, 10, "its age")
     crews = ("asyncjob_queue_workers", "asyncjob_queue_slots")
-    key = (field.namespace, "default")
+    key = (ns.namespace, "default")
     assert [operator.samples(name).get(key) for name in crews] == [0, 0]
-    field.worker("worker-0", "--concurrency=3", app="support.monitored_app:app")
-    field.until_phase("waiting", "Succeeded")
+    ns.worker("worker-0", "--concurrency=3", app="support.monitored_app:app")
+    ns.until_phase("waiting", "Succeeded")
     until(lambda: [operator.samples(name).get(key) for name in crews] == [1, 3], 5, "its worker")
     assert operator.samples(look)[key] == 0

@@ -14,7 +14,7 @@ from asyncjob_dev.binaries import resolve
 from support.operator import OperatorProcess
 from support.promql import ALERTS_FILE, query_problems
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
@@ -35,17 +35,17 @@ COMMANDS = [one for one in found(_CODE) if not one.startswith(NEEDS_A_NODE)]
 
 
 @pytest.fixture
-def run(field: Field) -> Callable[[str], str]:
+def run(ns: WorkerNamespace) -> Callable[[str], str]:
     """Run a command of a page as its reader would, with their own names in it."""
     programs = [str(Path(sys.executable).parent), str(resolve("kubectl").path.parent)]
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
-        "KUBECONFIG": str(field.plane.kubeconfig),
+        "KUBECONFIG": str(ns.plane.kubeconfig),
     }
 
     def as_reader(command: str, name: str = "dead") -> str:
-        own = {"NS": field.namespace, "NAME": name, "Q": "default"}
+        own = {"NS": ns.namespace, "NAME": name, "Q": "default"}
         text = re.sub(r"\b(NS|NAME|Q)\b", lambda word: own[word[0]], command)
         done = subprocess.run(
             text, shell=True, env=environment, capture_output=True, text=True, check=False
@@ -61,28 +61,28 @@ def operator(replicas: Replicas) -> OperatorProcess:
     return replicas.start().until_leading()
 
 
-def give_up(field: Field, name: str) -> None:
-    field.create(name, "doomed")
-    field.until_phase(name, "DeadLetter")
+def give_up(ns: WorkerNamespace, name: str) -> None:
+    ns.create(name, "doomed")
+    ns.until_phase(name, "DeadLetter")
 
 
 @pytest.mark.soak
 def test_each_command_runs(
-    field: Field, operator: OperatorProcess, run: Callable[..., str]
+    ns: WorkerNamespace, operator: OperatorProcess, run: Callable[..., str]
 ) -> None:
     assert len(COMMANDS) >= 14
-    field.worker("w", app="support.monitored_app:app")
-    field.queue("default")
+    ns.worker("w", app="support.monitored_app:app")
+    ns.queue("default")
     for number, command in enumerate(COMMANDS):
         name = f"dead-{number}"
         if "NAME" in command:
-            give_up(field, name)
+            give_up(ns, name)
         said = run(command, name)
         assert EXPECTED.get(command.partition(" --")[0], "") in said, command
         if "cancel" in command or "dismiss NAME" in command:
-            field.until_phase(name, "Cancelled")
+            ns.until_phase(name, "Cancelled")
         if "redrive" in command and "NAME" in command:
-            field.until_status(name, lambda status: status.get("redrives") == 1)
+            ns.until_status(name, lambda status: status.get("redrives") == 1)
     assert operator.metric("asyncjob_jobs_redriven_total") >= 2
 
 

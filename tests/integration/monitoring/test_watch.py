@@ -6,7 +6,7 @@ import pytest
 
 from support.jobs import until
 from support.replicas import Replicas
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -17,15 +17,15 @@ ALLOWED = 50 / 3
 OPERATOR = "asyncjob_operator_"
 
 
-def test_a_healthy_watch_is_far_from_being_stale(replicas: Replicas, field: Field) -> None:
+def test_a_healthy_watch_is_far_from_being_stale(replicas: Replicas, ns: WorkerNamespace) -> None:
     operator = replicas.start("--resync-interval=0.5", "--log-level=DEBUG").until_leading()
-    field.worker("w", "--concurrency=8", app="support.monitored_app:app")
+    ns.worker("w", "--concurrency=8", app="support.monitored_app:app")
     lags = []
     for number in range(JOBS):
-        field.create(f"job-{number}", "fine")
+        ns.create(f"job-{number}", "fine")
         if number % 10 == 0:
             lags.append(operator.totals()[OPERATOR + "watch_lag_seconds"])
-    until(lambda: succeeded(field) == JOBS, 20, "all of them")
+    until(lambda: succeeded(ns) == JOBS, 20, "all of them")
     end = operator.totals()
     assert end[OPERATOR + "watch_events_total"] >= 3 * JOBS
     compared = operator.logs().count("resynced")
@@ -35,5 +35,5 @@ def test_a_healthy_watch_is_far_from_being_stale(replicas: Replicas, field: Fiel
     assert max(lags) < 10
 
 
-def succeeded(field: Field) -> int:
-    return Counter(job["status"]["phase"] for job in field.jobs())["Succeeded"]
+def succeeded(ns: WorkerNamespace) -> int:
+    return Counter(job["status"]["phase"] for job in ns.jobs())["Succeeded"]

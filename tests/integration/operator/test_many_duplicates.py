@@ -24,7 +24,7 @@ HELD_AT_MOST = 0.1
 LATER = "2099-01-01T00:00:00Z"
 
 
-class Scene:
+class TwoTenants:
     """Two tenants, and an operator that tells for how long its loop was held."""
 
     def __init__(self, plane: ControlPlane, access: Path, folder: Path, stack: ExitStack) -> None:
@@ -65,33 +65,35 @@ class Scene:
 
 
 @pytest.fixture
-def scene(fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path) -> Iterator[Scene]:
+def tenants(
+    fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path
+) -> Iterator[TwoTenants]:
     with ExitStack() as stack:
-        yield Scene(fragile_plane, operator_access, tmp_path, stack)
+        yield TwoTenants(fragile_plane, operator_access, tmp_path, stack)
 
 
 @pytest.mark.parametrize("when", ["applied while it runs", "there when it starts"])
 def test_of_two_thousand_jobs_with_one_id_one_runs_and_an_honest_job_is_admitted_at_once(
-    scene: Scene, when: str
+    tenants: TwoTenants, when: str
 ) -> None:
     waits: list[float] = []
     with ThreadPoolExecutor(1) as pool:
         if when == "applied while it runs":
-            scene.start()
-            applying = pool.submit(scene.apply)
+            tenants.start()
+            applying = pool.submit(tenants.apply)
         else:
-            scene.apply()
-            scene.start()
+            tenants.apply()
+            tenants.start()
             applying = pool.submit(lambda: None)
-        while not (applying.done() and scene.settled()):
-            waits += [scene.admission(scene.beside), scene.admission(scene.crowd)]
+        while not (applying.done() and tenants.settled()):
+            waits += [tenants.admission(tenants.beside), tenants.admission(tenants.crowd)]
         applying.result()
-    assert float(scene.held.read_text()) <= HELD_AT_MOST
+    assert float(tenants.held.read_text()) <= HELD_AT_MOST
     assert max(waits) <= ADMITTED_WITHIN, sorted(waits)[-5:]
-    cancelled = [job for job in scene.same() if job["status"]["phase"] == "Cancelled"]
+    cancelled = [job for job in tenants.same() if job["status"]["phase"] == "Cancelled"]
     assert {job["status"]["reason"] for job in cancelled} == {"Duplicate"}
-    [holder] = [job for job in scene.same() if job["status"]["phase"] == "Queued"]
+    [holder] = [job for job in tenants.same() if job["status"]["phase"] == "Queued"]
     name = holder["metadata"]["name"]
-    until(lambda: scene.crowd.status(name).get("admitted"), 5)
-    FakeWorker(scene.crowd).claim(name)
-    assert scene.crowd.status(name)["phase"] == "Running"
+    until(lambda: tenants.crowd.status(name).get("admitted"), 5)
+    FakeWorker(tenants.crowd).claim(name)
+    assert tenants.crowd.status(name)["phase"] == "Running"

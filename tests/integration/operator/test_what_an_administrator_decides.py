@@ -30,7 +30,7 @@ SCHEDULE = "nightly"
 
 
 @dataclass(frozen=True)
-class Scene:
+class AdministratorSetup:
     """A namespace in which jobs have finished, and its administrator of jobs."""
 
     jobs: Jobs
@@ -61,51 +61,51 @@ class Scene:
         until(lambda: not self.jobs.exists("marker"), 20, "a pass of retention")
 
 
-def delete_the_schedule(scene: Scene) -> None:
+def delete_the_schedule(setup: AdministratorSetup) -> None:
     """Delete it."""
-    scene.administrator.delete(cron_job_path(scene.jobs.namespace, SCHEDULE)).object()
+    setup.administrator.delete(cron_job_path(setup.jobs.namespace, SCHEDULE)).object()
 
 
-def replace_it_by_one_that_keeps_nothing(scene: Scene) -> None:
+def replace_it_by_one_that_keeps_nothing(setup: AdministratorSetup) -> None:
     """Delete it, and create one of its name; it runs once."""
-    delete_the_schedule(scene)
+    delete_the_schedule(setup)
     body = cron_job(SCHEDULE)
     body["spec"] |= {"schedule": NEVER_DUE, "successfulJobsHistoryLimit": 0}
-    scene.administrator.create(scene.path(CRON_JOBS), body).object()
-    scene.run_again()
+    setup.administrator.create(setup.path(CRON_JOBS), body).object()
+    setup.run_again()
 
 
-def create_the_queue_of_the_run(scene: Scene) -> None:
+def create_the_queue_of_the_run(setup: AdministratorSetup) -> None:
     """Create the AsyncQueue of a queue that had none."""
     body: dict[str, Any] = queue("default", paused=True, maxConcurrency=1)
-    scene.administrator.create(scene.path(QUEUES), body).object()
+    setup.administrator.create(setup.path(QUEUES), body).object()
 
 
-def change_the_queue(scene: Scene) -> None:
+def change_the_queue(setup: AdministratorSetup) -> None:
     """Change all that is not its retention."""
     changes = {"spec": {"paused": True, "maxConcurrency": 1, "maxQueued": 1}}
-    scene.administrator.merge(f"{scene.path(QUEUES)}/{QUEUE}", changes).object()
+    setup.administrator.merge(f"{setup.path(QUEUES)}/{QUEUE}", changes).object()
 
 
-def cancel_another(scene: Scene) -> None:
+def cancel_another(setup: AdministratorSetup) -> None:
     """Submit one more job to the queue, and cancel it."""
-    scene.administrator.create(scene.path(JOBS), job("more", queue=QUEUE)).object()
-    path = job_path(scene.jobs.namespace, "more")
-    scene.administrator.merge(path, {"spec": {"cancel": True}}).object()
-    scene.jobs.until_phase("more", "Cancelled", 20)
+    setup.administrator.create(setup.path(JOBS), job("more", queue=QUEUE)).object()
+    path = job_path(setup.jobs.namespace, "more")
+    setup.administrator.merge(path, {"spec": {"cancel": True}}).object()
+    setup.jobs.until_phase("more", "Cancelled", 20)
 
 
-def dismiss_the_dead_letter(scene: Scene) -> None:
+def dismiss_the_dead_letter(setup: AdministratorSetup) -> None:
     """Be done with it: it is then counted among the other finished jobs, as the newest."""
-    path = job_path(scene.jobs.namespace, DEAD)
-    scene.administrator.merge(path, {"spec": {"cancel": True}}).object()
-    scene.jobs.until_phase(DEAD, "Cancelled", 20)
+    path = job_path(setup.jobs.namespace, DEAD)
+    setup.administrator.merge(path, {"spec": {"cancel": True}}).object()
+    setup.jobs.until_phase(DEAD, "Cancelled", 20)
 
 
-TABLE: dict[str, tuple[Callable[[Scene], None], set[str]]] = {
+TABLE: dict[str, tuple[Callable[[AdministratorSetup], None], set[str]]] = {
     "delete a schedule": (delete_the_schedule, set()),
     "replace a schedule": (replace_it_by_one_that_keeps_nothing, {NEXT_RUN}),
-    "run a schedule once more": (Scene.run_again, {RUN}),
+    "run a schedule once more": (AdministratorSetup.run_again, {RUN}),
     "create a queue": (create_the_queue_of_the_run, set()),
     "change a queue": (change_the_queue, set()),
     "cancel another job": (cancel_another, {DONE}),
@@ -115,13 +115,13 @@ TABLE: dict[str, tuple[Callable[[Scene], None], set[str]]] = {
 
 
 @pytest.fixture
-def scene(control_plane: ControlPlane, jobs: Jobs, worker: FakeWorker) -> Scene:
+def setup(control_plane: ControlPlane, jobs: Jobs, worker: FakeWorker) -> AdministratorSetup:
     """Let a job, a run of a schedule and a dead letter finish."""
     plane, crons = control_plane, Crons(jobs)
     space = Space(jobs.namespace, Client(plane.url, plane.ca_file, plane.admin_token))
     space.account("administrator")
     space.bind("administrator", ROLE)
-    made = Scene(jobs, worker, crons, space.as_account("administrator"))
+    made = AdministratorSetup(jobs, worker, crons, space.as_account("administrator"))
     jobs.queue(QUEUE, retention={"maxFinished": 1})
     jobs.create(DONE, queue=QUEUE)
     made.finish(DONE)
@@ -136,11 +136,11 @@ def scene(control_plane: ControlPlane, jobs: Jobs, worker: FakeWorker) -> Scene:
 
 @pytest.mark.parametrize("what", TABLE)
 def test_what_an_administrator_of_jobs_may_change_leaves_retention_as_it_was(
-    scene: Scene, what: str
+    setup: AdministratorSetup, what: str
 ) -> None:
     change, gone = TABLE[what]
-    change(scene)
+    change(setup)
 
-    until(lambda: not any(map(scene.jobs.exists, gone)), 20, f"{gone} to be removed")
-    scene.until_retention_has_passed()
-    assert all(map(scene.jobs.exists, {DONE, DEAD, RUN} - gone))
+    until(lambda: not any(map(setup.jobs.exists, gone)), 20, f"{gone} to be removed")
+    setup.until_retention_has_passed()
+    assert all(map(setup.jobs.exists, {DONE, DEAD, RUN} - gone))

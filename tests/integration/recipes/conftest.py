@@ -9,7 +9,7 @@ import pytest
 from asyncjob_dev.controlplane import ControlPlane
 from support.operator import QUICK, OperatorProcess
 from support.recipe_runs import Recipe
-from support.workers import ROOT, Field, field_on, install
+from support.workers import ROOT, WorkerNamespace, install, worker_namespace
 
 # As a worker does it, which is started in the folder that its app lies in.
 sys.path.append(str(ROOT))
@@ -32,17 +32,17 @@ def operator(
 
 
 @pytest.fixture
-def field(
+def ns(
     control_plane: ControlPlane, operator: OperatorProcess, tmp_path: Path
-) -> Iterator[Field]:
+) -> Iterator[WorkerNamespace]:
     """Prepare a folder that looks like a clone, and a namespace."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    with field_on(control_plane, tmp_path) as prepared:
+    with worker_namespace(control_plane, tmp_path) as prepared:
         yield prepared
 
 
 @pytest.fixture
-def recipe(request: pytest.FixtureRequest, field: Field) -> Recipe:
+def recipe(request: pytest.FixtureRequest, ns: WorkerNamespace) -> Recipe:
     """Take the page that the test names."""
-    return Recipe(request.param, field)
+    return Recipe(request.param, ns)

@@ -16,7 +16,7 @@ from asyncjob_dev.api import Object
 from support.api_thread import serving
 from support.jobs import now
 from support.recipe_runs import Recipe
-from support.workers import ROOT, Field, is_gone, until
+from support.workers import ROOT, WorkerNamespace, is_gone, until
 
 pytestmark = [
     pytest.mark.integration,
@@ -33,47 +33,47 @@ def page(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("recipe", [name], indirect=True, ids=[name])
 
 
-def succeeded_after_a_crash(field: Field, name: str) -> Any:
+def succeeded_after_a_crash(ns: WorkerNamespace, name: str) -> Any:
     """Wait for the end of a job whose worker was killed once, and return its result."""
-    status = field.until_phase(name, "Succeeded", within=30)
+    status = ns.until_phase(name, "Succeeded", within=30)
     assert (status["attempt"], status["crashes"]) == (2, 1)
     return status["result"]
 
 
-def children_of(field: Field, name: str) -> dict[str, Object]:
-    uid = field.get(name)["metadata"]["uid"]
+def children_of(ns: WorkerNamespace, name: str) -> dict[str, Object]:
+    uid = ns.get(name)["metadata"]["uid"]
     return {
         job["metadata"]["uid"]: job["status"]
-        for job in field.jobs()
+        for job in ns.jobs()
         if job["metadata"].get("labels", {}).get(PARENT_LABEL) == uid
     }
 
 
 @page("approval.md")
 def test_a_deployment_waits_for_approval_and_outlives_its_worker(recipe: Recipe) -> None:
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
-    until_approval_is_asked_for(field)
+    until_approval_is_asked_for(ns)
     recipe.follow()
 
     release = {"service": "shop", "version": "8", "hosts": ["a", "b", "c"], "pause": 0.7}
-    field.create("deploy-8", "deploy.apply", release, suspend=True, **SOON)
-    field.patch("deploy-8", {"spec": {"suspend": False}})
-    saved = field.until_status("deploy-8", lambda status: status.get("checkpoint"))
+    ns.create("deploy-8", "deploy.apply", release, suspend=True, **SOON)
+    ns.patch("deploy-8", {"spec": {"suspend": False}})
+    saved = ns.until_status("deploy-8", lambda status: status.get("checkpoint"))
     workers["default"].kill()
     recipe.start(name="second")
-    assert succeeded_after_a_crash(field, "deploy-8") == ["a", "b", "c"]
+    assert succeeded_after_a_crash(ns, "deploy-8") == ["a", "b", "c"]
     assert saved["checkpoint"] != ["a", "b", "c"]
-    hosts = field.folder / ".dev/out/hosts"
+    hosts = ns.folder / ".dev/out/hosts"
     assert {(hosts / host / "shop.txt").read_text() for host in "abc"} == {"8"}
 
-    field.create("deploy-9", "deploy.apply", release, suspend=True, notAfter=now(0.5))
-    assert field.until_phase("deploy-9", "Cancelled")["reason"] == "DeadlineExceeded"
+    ns.create("deploy-9", "deploy.apply", release, suspend=True, notAfter=now(0.5))
+    assert ns.until_phase("deploy-9", "Cancelled")["reason"] == "DeadlineExceeded"
 
 
-def until_approval_is_asked_for(field: Field) -> None:
+def until_approval_is_asked_for(ns: WorkerNamespace) -> None:
     """Install the policy: an API server takes a moment to know it."""
-    plane, here = field.plane, f"--namespace={field.namespace}"
+    plane, here = ns.plane, f"--namespace={ns.namespace}"
     plane.kubectl("apply", f"--filename={RECIPES / 'approval/policy.yaml'}")
     bind = ("create", "rolebinding", "eager", "--clusterrole=asyncjob-job-admin", "--user=eager")
     plane.kubectl(*bind, here)
@@ -95,20 +95,20 @@ def until_approval_is_asked_for(field: Field) -> None:
 
 @page("nightly-files.md")
 def test_a_night_goes_on_with_the_same_parts(recipe: Recipe) -> None:
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
     recipe.follow()
-    assert len(list((field.folder / ".dev/out/nightly").glob("*.sha256"))) == 8
+    assert len(list((ns.folder / ".dev/out/nightly").glob("*.sha256"))) == 8
 
     night = {"source": "examples/data", "target": ".dev/out/second", "part": 3, "pause": 0.4}
-    field.create("second", "files.nightly", night, **SOON)
-    until(lambda: len(children_of(field, "second")) == 3, 15, lambda: "children")
-    submitted = set(children_of(field, "second"))
-    (field.folder / ".dev/out/hello.txt").write_text("a file that comes later")
+    ns.create("second", "files.nightly", night, **SOON)
+    until(lambda: len(children_of(ns, "second")) == 3, 15, lambda: "children")
+    submitted = set(children_of(ns, "second"))
+    (ns.folder / ".dev/out/hello.txt").write_text("a file that comes later")
     workers["default"].kill()
     recipe.start(name="second-parent")
-    assert succeeded_after_a_crash(field, "second")["files"] == 8
-    children = children_of(field, "second")
+    assert succeeded_after_a_crash(ns, "second")["files"] == 8
+    children = children_of(ns, "second")
     assert set(children) == submitted
     assert sum(child["result"] for child in children.values()) == 8
     assert {child["attempt"] for child in children.values()} == {1}
@@ -117,10 +117,10 @@ def test_a_night_goes_on_with_the_same_parts(recipe: Recipe) -> None:
 @page("webhook.md")
 def test_a_delivery_is_one_job_whoever_dies(recipe: Recipe) -> None:
     """The page shows the sender's repeat; here the receiver is killed before it."""
-    field = recipe.field
+    ns = recipe.ns
     recipe.start_all()
     recipe.follow()
-    [first] = field.jobs()
+    [first] = ns.jobs()
     with recipe.shell() as shell:
 
         def deliver(body: str) -> str:
@@ -140,8 +140,8 @@ def test_a_delivery_is_one_job_whoever_dies(recipe: Recipe) -> None:
         shell.run(start)
         assert '"created": false' in deliver(body)
         assert "no JSON" not in deliver("not JSON")
-    [second] = [job for job in field.jobs() if job["metadata"]["uid"] != first["metadata"]["uid"]]
-    status = field.until_phase(second["metadata"]["name"], "Succeeded")
+    [second] = [job for job in ns.jobs() if job["metadata"]["uid"] != first["metadata"]["uid"]]
+    status = ns.until_phase(second["metadata"]["name"], "Succeeded")
     assert (status["attempt"], status["result"]) == (1, "built shop at 77")
 
 
@@ -171,7 +171,7 @@ class Stalled:
 
 @page("rate-limited-api.md")
 def test_an_order_whose_answer_is_lost_is_one_order(recipe: Recipe) -> None:
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
     recipe.follow()
     workers["api"].kill()
@@ -180,67 +180,67 @@ def test_an_order_whose_answer_is_lost_is_one_order(recipe: Recipe) -> None:
     stalled = Stalled()
     with serving(stalled.api()) as api:
         caller = recipe.start("api", "caller", EXAMPLE_API=api)
-        field.until_log(caller, "worker started")
+        ns.until_log(caller, "worker started")
         call = {"path": "/orders", "body": {"product": "Mug"}}
-        field.create("lost-answer", "api.call", call, queue="api", **SOON)
+        ns.create("lost-answer", "api.call", call, queue="api", **SOON)
         assert stalled.taken.wait(20)
         caller.kill()
         recipe.start("api", "second", EXAMPLE_API=api)
-        assert succeeded_after_a_crash(field, "lost-answer")["body"] == {"order": 1}
+        assert succeeded_after_a_crash(ns, "lost-answer")["body"] == {"order": 1}
 
 
 @page("gpu-batch.md")
 def test_a_native_job_is_started_once_and_ends_with_a_cancel(recipe: Recipe) -> None:
     """The API server of tests has no nodes: the page says in its place that the pod is done."""
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
     recipe.follow()
 
-    jobs = f"/apis/batch/v1/namespaces/{field.namespace}/jobs"
+    jobs = f"/apis/batch/v1/namespaces/{ns.namespace}/jobs"
     training = {"image": "registry.example/x:1", "command": ["train"], "gpus": 2}
-    made = field.create("second", "model.train", training, queue="gpu", **SOON)
+    made = ns.create("second", "model.train", training, queue="gpu", **SOON)
     path = f"{jobs}/train-{made['metadata']['uid']}"
-    until(lambda: not is_gone(field.api, path), 15, lambda: "the native Job")
-    native = field.api.get(path)
+    until(lambda: not is_gone(ns.api, path), 15, lambda: "the native Job")
+    native = ns.api.get(path)
     workers["gpu"].kill()
     second = recipe.start("gpu", "second")
-    field.until_log(second, "found the Job of an earlier attempt")
-    assert field.api.get(path)["metadata"]["uid"] == native["metadata"]["uid"]
-    field.cancel("second")
-    field.until_phase("second", "Cancelled")
-    until(lambda: is_gone(field.api, path), 15, lambda: "the native Job is deleted")
+    ns.until_log(second, "found the Job of an earlier attempt")
+    assert ns.api.get(path)["metadata"]["uid"] == native["metadata"]["uid"]
+    ns.cancel("second")
+    ns.until_phase("second", "Cancelled")
+    until(lambda: is_gone(ns.api, path), 15, lambda: "the native Job is deleted")
 
 
 @page("order-with-compensation.md")
 def test_an_order_is_undone_whoever_is_killed(recipe: Recipe) -> None:
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
     recipe.follow()
 
     place = {"number": "7", "sold_out": True, "pause": 0.1}
-    field.create("order-7", "order.place", place)
+    ns.create("order-7", "order.place", place)
     settle = {"number": "7", "pause": 0.7}
     depends = [{"name": "order-7", "outcome": "Any"}]
-    field.create("settle-7", "order.settle", settle, dependsOn=depends, **SOON)
-    field.until_status("settle-7", lambda status: status.get("checkpoint"))
+    ns.create("settle-7", "order.settle", settle, dependsOn=depends, **SOON)
+    ns.until_status("settle-7", lambda status: status.get("checkpoint"))
     workers["default"].kill()
     recipe.start(name="second")
-    result = succeeded_after_a_crash(field, "settle-7")
+    result = succeeded_after_a_crash(ns, "settle-7")
     assert result == {"shipped": False, "undone": ["charge", "reserve"]}
 
-    field.patch("order-7", {"spec": {"redrive": 1}})
-    late = field.until_status("order-7", lambda status: status["attempt"] == 2)
-    late = field.until_phase("order-7", "DeadLetter")
+    ns.patch("order-7", {"spec": {"redrive": 1}})
+    late = ns.until_status("order-7", lambda status: status["attempt"] == 2)
+    late = ns.until_phase("order-7", "DeadLetter")
     assert late["message"] == "order 7 is closed"
 
-    field.create("order-8", "order.place", {"number": "8"})
-    field.create(
+    ns.create("order-8", "order.place", {"number": "8"})
+    ns.create(
         "settle-8",
         "order.settle",
         {"number": "8"},
         dependsOn=[{"name": "order-8", "outcome": "Any"}],
     )
-    assert field.until_phase("settle-8", "Succeeded")["result"] == {"shipped": True, "undone": []}
+    assert ns.until_phase("settle-8", "Succeeded")["result"] == {"shipped": True, "undone": []}
 
 
 @page("import-with-checkpoints.md")
@@ -259,10 +259,10 @@ def test_the_fan_out_runs_as_its_page_says(recipe: Recipe) -> None:
 
 @page("time-zone.md")
 def test_each_day_has_one_run_also_where_clocks_change(recipe: Recipe) -> None:
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
     recipe.follow()
-    books = field.folder / ".dev/out/books"
+    books = ns.folder / ".dev/out/books"
     assert sorted(path.stem for path in books.iterdir()) == [
         "2026-10-23",
         "2026-10-24",
@@ -282,25 +282,25 @@ def test_each_day_has_one_run_also_where_clocks_change(recipe: Recipe) -> None:
             "backfill": {"from": "2026-03-28T00:00:00Z", "to": "2026-03-28T12:00:00Z"},
         },
     }
-    field.api.create(collection_path(field.namespace, CRON_JOBS), schedule)
+    ns.api.create(collection_path(ns.namespace, CRON_JOBS), schedule)
     run = "spring-20260328t0130z"
-    until(lambda: not is_gone(field.api, job_path(field.namespace, run)), 15, lambda: run)
-    field.until_phase(run, "Running")
+    until(lambda: not is_gone(ns.api, job_path(ns.namespace, run)), 15, lambda: run)
+    ns.until_phase(run, "Running")
     workers["default"].kill()
     recipe.start(name="second")
-    assert succeeded_after_a_crash(field, run) == "2026-03-27"
-    [file] = Path(field.folder / ".dev/out/march").iterdir()
+    assert succeeded_after_a_crash(ns, run) == "2026-03-27"
+    [file] = Path(ns.folder / ".dev/out/march").iterdir()
     assert file.read_text().strip() == "closed,2026-03-27,2"
 
 
 @page("from-celery.md")
 def test_an_invoice_whose_worker_is_killed_is_sent(recipe: Recipe) -> None:
-    field = recipe.field
+    ns = recipe.ns
     workers = recipe.start_all()
     recipe.follow()
 
-    field.create("slow", "invoice.send", {"number": 9, "pause": 1.5}, **SOON)
-    field.until_phase("slow", "Running")
+    ns.create("slow", "invoice.send", {"number": 9, "pause": 1.5}, **SOON)
+    ns.until_phase("slow", "Running")
     workers["default"].kill()
     recipe.start(name="second")
-    assert succeeded_after_a_crash(field, "slow") == "invoice 9 sent"
+    assert succeeded_after_a_crash(ns, "slow") == "invoice 9 sent"

@@ -15,7 +15,7 @@ from support.identities import Space
 from support.rights.audit import Audit
 from support.rights.probes.operating import ELECTIONS
 from support.rights.probes.worker import SOURCE
-from support.stolen import ELSEWHERE, Scene
+from support.stolen import ELSEWHERE, StolenTokenSetup
 
 BUSY_ACCOUNT = "asyncjob-worker-default"
 
@@ -75,10 +75,10 @@ def admin(control_plane: ControlPlane) -> Client:
 
 
 @pytest.fixture(scope="package")
-def scene(admin: Client) -> Scene:
-    """Set the scene for stolen tokens: the chart's accounts and one worker."""
+def setup(admin: Client) -> StolenTokenSetup:
+    """Prepare for stolen tokens: the chart's accounts and one worker."""
     home = Space(NAMESPACE, admin)
-    return Scene(home, home.worker("busy", BUSY_ACCOUNT))
+    return StolenTokenSetup(home, home.worker("busy", BUSY_ACCOUNT))
 
 
 @pytest.fixture(scope="package")

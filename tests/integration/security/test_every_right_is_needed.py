@@ -18,12 +18,12 @@ from asyncjob_dev.controlplane import ControlPlane
 from support.api import Client
 from support.charts import NAMESPACE, Rendered
 from support.gateway import GatewayProcess
-from support.rights import Part, Right, Seat, parts_of, rights_of
+from support.rights import Part, Principal, Right, parts_of, rights_of
 from support.rights.audit import Audit
 from support.rights.happening import BrokenError
+from support.rights.principals import Key, lesser, make_principals
 from support.rights.probes import PROBES, Probe
-from support.rights.probes.probe import Ground
-from support.rights.seats import Key, lesser, make_seats
+from support.rights.probes.probe import ProbeSetup
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -47,21 +47,23 @@ def parts(rendered: Rendered) -> list[Part]:
 
 
 @pytest.fixture(scope="module")
-def seats(
+def principals(
     control_plane: ControlPlane, admin: Client, folder: Path, parts: list[Part]
-) -> dict[Key, Seat]:
-    return make_seats(control_plane, admin, folder, lesser(parts))
+) -> dict[Key, Principal]:
+    return make_principals(control_plane, admin, folder, lesser(parts))
 
 
 @pytest.fixture(scope="module")
-def ground(control_plane: ControlPlane, seats: dict[Key, Seat], folder: Path) -> Iterator[Ground]:
-    own = seats["asyncjob-gateway", "", None]
+def setup(
+    control_plane: ControlPlane, principals: dict[Key, Principal], folder: Path
+) -> Iterator[ProbeSetup]:
+    own = principals["asyncjob-gateway", "", None]
     log = folder / "gateway.log"
     log.touch()
     with GatewayProcess(own.kubeconfig, log, "--auth-cache=0.01") as running:
         running.until_ready()
-        worker = seats["asyncjob-worker-rich", "", None]
-        yield Ground(running.url, worker, resolve("kubectl").path)
+        worker = principals["asyncjob-worker-rich", "", None]
+        yield ProbeSetup(running.url, worker, resolve("kubectl").path)
 
 
 def test_every_right_of_the_chart_has_a_probe_and_is_given_once(parts: list[Part]) -> None:
@@ -75,11 +77,11 @@ def test_every_right_of_the_chart_has_a_probe_and_is_given_once(parts: list[Part
 
 @pytest.mark.parametrize(("account", "probe"), FULL, ids=[f"{a}: {p.does}" for a, p in FULL])
 async def test_with_all_rights_of_a_part_it_works(
-    seats: dict[Key, Seat], ground: Ground, audit: Audit, account: str, probe: Probe
+    principals: dict[Key, Principal], setup: ProbeSetup, audit: Audit, account: str, probe: Probe
 ) -> None:
-    seat = seats[account, "", None]
-    await probe.run(seat, ground, f"full-{account}-{FULL.index((account, probe))}")
-    assert audit.rights(seat.username, "forbid") <= probe.tolerates
+    principal = principals[account, "", None]
+    await probe.run(principal, setup, f"full-{account}-{FULL.index((account, probe))}")
+    assert audit.rights(principal.username, "forbid") <= probe.tolerates
 
 
 @pytest.mark.parametrize(
@@ -88,17 +90,17 @@ async def test_with_all_rights_of_a_part_it_works(
     ids=[f"{role}: {right}" for _, role, right, _ in CASES],
 )
 async def test_without_a_right_something_breaks(
-    seats: dict[Key, Seat],
-    ground: Ground,
+    principals: dict[Key, Principal],
+    setup: ProbeSetup,
     audit: Audit,
     account: str,
     role: str,
     right: Right,
     probe: Probe,
 ) -> None:
-    seat = seats[account, role, right]
+    principal = principals[account, role, right]
     with pytest.raises((BrokenError, AsyncJobError, AssertionError)) as broken:
-        await probe.run(seat, ground, seat.account)
+        await probe.run(principal, setup, principal.account)
 
     refused = {Right(right.group, right.resource, right.verb)}
     said = str(broken.value)
@@ -108,4 +110,4 @@ async def test_without_a_right_something_breaks(
     elif not probe.direct:
         assert f"may not {right} in namespace" in said
         refused = set()
-    assert audit.rights(seat.username, "forbid") - probe.tolerates == refused
+    assert audit.rights(principal.username, "forbid") - probe.tolerates == refused

@@ -22,7 +22,7 @@ from support.api import Answer, Client
 from support.builders import at, claim_of, job, queue
 from support.identities import Worker
 from support.lives import crashed, succeeded
-from support.stolen import ELSEWHERE, HOME, Attempt, Scene
+from support.stolen import ELSEWHERE, HOME, Attempt, StolenTokenSetup
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -49,16 +49,16 @@ KEPT = {"finalizers": ["example.org/kept"]}
 
 def on_finished(**metadata: Any) -> Attempt:
     """Return a change of a finished job's metadata."""
-    return lambda thief, scene: thief.merge(
-        scene.life(Phase.SUCCEEDED).path, {"metadata": metadata}
+    return lambda thief, setup: thief.merge(
+        setup.life(Phase.SUCCEEDED).path, {"metadata": metadata}
     )
 
 
 def reported(time: str | None) -> Attempt:
     """Return a change of the time of the last report; None: there was none."""
 
-    def attempt(thief: Client, scene: Scene) -> Answer:
-        life = scene.life(Phase.SUCCEEDED)
+    def attempt(thief: Client, setup: StolenTokenSetup) -> Answer:
+        life = setup.life(Phase.SUCCEEDED)
         entries = life.read()["metadata"]["managedFields"]
         told = [
             {**entry, "time": time} if entry.get("subresource") else entry
@@ -73,7 +73,7 @@ def reported(time: str | None) -> Attempt:
 def created(**metadata: Any) -> Attempt:
     """Return the creation of a job with such metadata."""
 
-    def attempt(thief: Client, scene: Scene) -> Answer:
+    def attempt(thief: Client, setup: StolenTokenSetup) -> Answer:
         body = job()
         body["metadata"] = {"generateName": "theft-", **metadata}
         return thief.create(collection_path(HOME, JOBS), body)
@@ -81,17 +81,17 @@ def created(**metadata: Any) -> Attempt:
     return attempt
 
 
-def claimed(thief: Worker, scene: Scene, *, pod: str = "", uid: str = "") -> Answer:
+def claimed(thief: Worker, setup: StolenTokenSetup, *, pod: str = "", uid: str = "") -> Answer:
     """Claim a job in the thief's own name, or in another's."""
-    life = scene.life()
+    life = setup.life()
     body = claim_of(life.read(), pod or thief.pod, uid or thief.pod_uid)
     return thief.client.merge(life.status_path, body)
 
 
-def renewed(thief: Client, scene: Scene) -> Answer:
+def renewed(thief: Client, setup: StolenTokenSetup) -> Answer:
     """Renew the lease of a job that another worker runs."""
     body = {"status": {"lease": {"renewals": 1, "renewTime": at(20)}}}
-    return thief.merge(scene.life(Phase.RUNNING).status_path, body)
+    return thief.merge(setup.life(Phase.RUNNING).status_path, body)
 
 
 UNTRACKED = {
@@ -108,10 +108,10 @@ UNTRACKED = {
 }
 
 REMOVES: dict[str, Attempt] = {
-    "delete it": lambda thief, scene: thief.delete(scene.life(Phase.SUCCEEDED).path),
+    "delete it": lambda thief, setup: thief.delete(setup.life(Phase.SUCCEEDED).path),
     "delete all of them": lambda thief, _: thief.delete(collection_path(HOME, JOBS)),
-    "have it expire at once": lambda thief, scene: thief.merge(
-        scene.life(Phase.SUCCEEDED).path, {"spec": {"ttlSecondsAfterFinished": 0}}
+    "have it expire at once": lambda thief, setup: thief.merge(
+        setup.life(Phase.SUCCEEDED).path, {"spec": {"ttlSecondsAfterFinished": 0}}
     ),
     "have the garbage collector delete it": on_finished(ownerReferences=[GONE]),
     "have it count as a run of a schedule": on_finished(labels={CRON_JOB_UID_LABEL: "a-uid"}),
@@ -121,18 +121,18 @@ REMOVES: dict[str, Attempt] = {
     "create a queue that keeps nothing": lambda thief, _: thief.create(
         collection_path(HOME, QUEUES), queue("theft", retention=NOTHING)
     ),
-    "have a queue keep nothing": lambda thief, scene: thief.merge(
-        scene.queue(), {"spec": {"retention": NOTHING}}
+    "have a queue keep nothing": lambda thief, setup: thief.merge(
+        setup.queue(), {"spec": {"retention": NOTHING}}
     ),
-    "delete a queue that keeps them longer": lambda thief, scene: thief.delete(scene.queue()),
-    "have a queue deleted by the garbage collector": lambda thief, scene: thief.merge(
-        scene.queue(), {"metadata": {"ownerReferences": [GONE]}}
+    "delete a queue that keeps them longer": lambda thief, setup: thief.delete(setup.queue()),
+    "have a queue deleted by the garbage collector": lambda thief, setup: thief.merge(
+        setup.queue(), {"metadata": {"ownerReferences": [GONE]}}
     ),
-    "have a schedule keep no success": lambda thief, scene: thief.merge(
-        scene.cron_job(), {"spec": {"successfulJobsHistoryLimit": 0}}
+    "have a schedule keep no success": lambda thief, setup: thief.merge(
+        setup.cron_job(), {"spec": {"successfulJobsHistoryLimit": 0}}
     ),
-    "have a schedule keep no failure": lambda thief, scene: thief.merge(
-        scene.cron_job(), {"spec": {"failedJobsHistoryLimit": 0}}
+    "have a schedule keep no failure": lambda thief, setup: thief.merge(
+        setup.cron_job(), {"spec": {"failedJobsHistoryLimit": 0}}
     ),
 }
 """A finished job goes before retention would have it."""
@@ -140,11 +140,11 @@ REMOVES: dict[str, Attempt] = {
 KEEPS: dict[str, Attempt] = {
     "put a finalizer on a finished job": on_finished(**KEPT),
     "create a job with a finalizer": created(**KEPT),
-    "put a finalizer on a queue": lambda thief, scene: thief.merge(
-        scene.queue(), {"metadata": KEPT}
+    "put a finalizer on a queue": lambda thief, setup: thief.merge(
+        setup.queue(), {"metadata": KEPT}
     ),
-    "put a finalizer on a schedule": lambda thief, scene: thief.merge(
-        scene.cron_job(), {"metadata": KEPT}
+    "put a finalizer on a schedule": lambda thief, setup: thief.merge(
+        setup.cron_job(), {"metadata": KEPT}
     ),
     "create a job that is not tracked": created(**UNTRACKED),
     "have its end lie in the future": reported("9999-01-01T00:00:00Z"),
@@ -153,17 +153,17 @@ KEEPS: dict[str, Attempt] = {
 """A finished job stays beyond retention."""
 
 ENDS: dict[str, Attempt] = {
-    "have a running job succeed": lambda thief, scene: scene.life(Phase.RUNNING).move(
+    "have a running job succeed": lambda thief, setup: setup.life(Phase.RUNNING).move(
         succeeded, thief
     ),
     "renew another's lease": renewed,
-    "write another's progress": lambda thief, scene: thief.merge(
-        scene.life(Phase.RUNNING).status_path, {"status": {"progress": {"percent": 99}}}
+    "write another's progress": lambda thief, setup: thief.merge(
+        setup.life(Phase.RUNNING).status_path, {"status": {"progress": {"percent": 99}}}
     ),
-    "write another's checkpoint": lambda thief, scene: thief.merge(
-        scene.life(Phase.RUNNING).status_path, {"status": {"checkpoint": {"row": 9}}}
+    "write another's checkpoint": lambda thief, setup: thief.merge(
+        setup.life(Phase.RUNNING).status_path, {"status": {"checkpoint": {"row": 9}}}
     ),
-    "take a job away and leave it another checkpoint": lambda thief, scene: scene.life(
+    "take a job away and leave it another checkpoint": lambda thief, setup: setup.life(
         Phase.RUNNING
     ).move(crashed, thief, checkpoint={"row": 9}),
 }
@@ -189,25 +189,25 @@ TABLE: list[tuple[str, str, Attempt]] = [
 
 
 @pytest.fixture(scope="module")
-def thieves(scene: Scene) -> dict[str, Worker]:
+def thieves(setup: StolenTokenSetup) -> dict[str, Worker]:
     """Return a token that is bound to a pod of its own for each role."""
     found = {}
     for role in EVERYBODY:
         account = f"asyncjob-{role}"
         if role in PEOPLE:
             account = f"table-{role}"
-            scene.space.account(account)
+            setup.space.account(account)
             for part in PEOPLE[role]:
-                scene.space.bind(account, f"asyncjob-{part}", called=f"{account}-{part}")
-        found[role] = scene.pod(account)
+                setup.space.bind(account, f"asyncjob-{part}", called=f"{account}-{part}")
+        found[role] = setup.pod(account)
     return found
 
 
 @pytest.mark.parametrize(("who", "what", "how"), TABLE, ids=[f"{a}: {b}" for a, b, _ in TABLE])
 def test_nobodys_token_is_good_for_that(
-    scene: Scene, thieves: dict[str, Worker], who: str, what: str, how: Attempt
+    setup: StolenTokenSetup, thieves: dict[str, Worker], who: str, what: str, how: Attempt
 ) -> None:
-    answer = how(thieves[who].client, scene)
+    answer = how(thieves[who].client, setup)
 
     mistaken = what in BY_ANYONE and answer.status == 422
     assert answer.status == 403 or mistaken, f"{answer.status}: {answer.message}"
@@ -215,36 +215,38 @@ def test_nobodys_token_is_good_for_that(
 
 @pytest.mark.parametrize("who", sorted({*EVERYBODY} - {WORKER, RICH}))
 def test_only_a_worker_claims_be_it_in_the_name_of_its_own_pod(
-    scene: Scene, thieves: dict[str, Worker], who: str
+    setup: StolenTokenSetup, thieves: dict[str, Worker], who: str
 ) -> None:
-    answer = claimed(thieves[who], scene)
+    answer = claimed(thieves[who], setup)
 
     assert answer.status == 403, answer.message
 
 
 @pytest.mark.parametrize("who", EVERYBODY)
-def test_nobody_claims_in_anothers_name(scene: Scene, thieves: dict[str, Worker], who: str) -> None:
-    busy = scene.worker
+def test_nobody_claims_in_anothers_name(
+    setup: StolenTokenSetup, thieves: dict[str, Worker], who: str
+) -> None:
+    busy = setup.worker
 
-    answer = claimed(thieves[who], scene, pod=busy.pod, uid=busy.pod_uid)
+    answer = claimed(thieves[who], setup, pod=busy.pod, uid=busy.pod_uid)
 
     assert answer.status == 403, answer.message
 
 
 def test_each_token_is_good_for_what_its_role_is_there_for(
-    scene: Scene, thieves: dict[str, Worker]
+    setup: StolenTokenSetup, thieves: dict[str, Worker]
 ) -> None:
     """So it is not for want of any right that the tokens of the table are refused."""
     for who in (WORKER, RICH):
-        assert claimed(thieves[who], scene).accepted
+        assert claimed(thieves[who], setup).accepted
     asks: dict[str, Callable[[Client], Answer]] = {
-        SUBMITTER: lambda client: created()(client, scene),
+        SUBMITTER: lambda client: created()(client, setup),
         GATEWAY: lambda client: client.create(
             collection_path(HOME, QUEUES), queue("paused", paused=True)
         ),
-        ADMIN: lambda client: client.merge(scene.life().path, {"spec": {"cancel": True}}),
-        DELETER: lambda client: REMOVES["delete it"](client, scene),
-        OPERATOR: lambda client: REMOVES["delete it"](client, scene),
+        ADMIN: lambda client: client.merge(setup.life().path, {"spec": {"cancel": True}}),
+        DELETER: lambda client: REMOVES["delete it"](client, setup),
+        OPERATOR: lambda client: REMOVES["delete it"](client, setup),
     }
     for who, ask in asks.items():
         assert ask(thieves[who].client).accepted, who

@@ -39,12 +39,12 @@ from support.impersonation import as_pod
 from support.jobs import until
 from support.lives import Life
 from support.operator import QUICK, OperatorProcess
-from support.rights import Part, Right, Seat, parts_of, rights_of
+from support.rights import Part, Principal, Right, parts_of, rights_of
 from support.rights.audit import Audit
+from support.rights.preparation import as_worker
+from support.rights.principals import make_principals
 from support.rights.probes.operating import ELECTIONS
 from support.rights.probes.worker import SOURCE, source
-from support.rights.scenes import as_worker
-from support.rights.seats import make_seats
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -88,27 +88,27 @@ def moved(part: Part) -> Part:
 
 
 @pytest.fixture
-def seats(
+def principals(
     control_plane: ControlPlane, admin: Client, folder: Path, parts: dict[str, Part]
-) -> dict[str, Seat]:
+) -> dict[str, Principal]:
     admin.create("/api/v1/namespaces", {"metadata": {"name": HERE}}).object()
     for kind in ("secrets", "configmaps"):
         data = {"stringData" if kind == "secrets" else "data": {"payload": "1"}}
         body = {"metadata": {"name": SOURCE}, **data}
         admin.create(f"/api/v1/namespaces/{HERE}/{kind}", body).object()
-    return make_seats(control_plane, admin, folder, {name: parts[name] for name in ACCOUNTS})
+    return make_principals(control_plane, admin, folder, {name: parts[name] for name in ACCOUNTS})
 
 
 @contextmanager
-def working(seat: Seat, folder: Path) -> Iterator[None]:
-    """Run a worker process in the name of the seat's pod."""
+def working(principal: Principal, folder: Path) -> Iterator[None]:
+    """Run a worker process in the name of the principal's pod."""
     program = str(Path(sys.executable).with_name("asyncjob-worker"))
     environ = {
         **{name: text for name, text in os.environ.items() if "ASYNCJOB_" not in name},
         "PYTHONPATH": str(ROOT / "tests"),
-        "KUBECONFIG": str(seat.kubeconfig),
-        "POD_NAME": seat.holder.pod,
-        "POD_UID": seat.holder.pod_uid,
+        "KUBECONFIG": str(principal.kubeconfig),
+        "POD_NAME": principal.holder.pod,
+        "POD_UID": principal.holder.pod_uid,
     }
     command = [program, "run", "support.rights.worker_app:app", "--grace=0"]
     with (folder / "worker.log").open("ab") as log:
@@ -200,9 +200,13 @@ class Day:
 
 
 def test_processes_use_every_right_they_have_and_ask_for_no_other(
-    seats: dict[str, Seat], parts: dict[str, Part], admin: Client, audit: Audit, folder: Path
+    principals: dict[str, Principal],
+    parts: dict[str, Part],
+    admin: Client,
+    audit: Audit,
+    folder: Path,
 ) -> None:
-    operator, gateway, worker = (seats[name] for name in ACCOUNTS)
+    operator, gateway, worker = (principals[name] for name in ACCOUNTS)
     (folder / "at-work.log").touch()
     with ExitStack() as stack:
         enter = stack.enter_context
@@ -216,18 +220,18 @@ def test_processes_use_every_right_they_have_and_ask_for_no_other(
             wanted = granted(parts[name]) - RARE[name]
 
             def used(name: str = name, wanted: set[Right] = wanted) -> bool:
-                return wanted <= audit.rights(seats[name].username, "allow")
+                return wanted <= audit.rights(principals[name].username, "allow")
 
             try:
                 until(used, 30, name)
             except AssertionError:
-                missing = wanted - audit.rights(seats[name].username, "allow")
+                missing = wanted - audit.rights(principals[name].username, "allow")
                 raise AssertionError([str(right) for right in missing]) from None
 
     for name in ACCOUNTS:
-        asked = audit.rights(seats[name].username, "allow")
+        asked = audit.rights(principals[name].username, "allow")
         assert {right for right in asked if right.resource != SELF} <= granted(parts[name])
-        assert audit.rights(seats[name].username, "forbid") == set()
+        assert audit.rights(principals[name].username, "forbid") == set()
 
 
 def granted(part: Part) -> set[Right]:

@@ -8,8 +8,8 @@ import pytest
 from support.api import Client
 from support.charts import NAMESPACE, Rendered
 from support.rights import parts_of
+from support.rights.principals import REVIEWS
 from support.rights.probes.worker import SOURCE
-from support.rights.seats import REVIEWS
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collect
 from support.api import Client
 from support.builders import at, claim_of, cron_job, job, queue
 from support.lives import succeeded
-from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
+from support.stolen import ANYONE, CORE, HOME, LEASES, StolenTokenSetup, Theft, refused, theft
 
 pytestmark = pytest.mark.integration
 
@@ -16,47 +16,47 @@ GONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such
 
 THEFTS = (
     *ANYONE,
-    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
+    theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
     theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
     theft(
         "have a job deleted by the garbage collector",
-        lambda thief, scene: thief.merge(
-            scene.life().path, {"metadata": {"ownerReferences": [GONE]}}
+        lambda thief, setup: thief.merge(
+            setup.life().path, {"metadata": {"ownerReferences": [GONE]}}
         ),
     ),
     theft(
         "have a queue deleted by the garbage collector",
-        lambda thief, scene: thief.merge(scene.queue(), {"metadata": {"ownerReferences": [GONE]}}),
+        lambda thief, setup: thief.merge(setup.queue(), {"metadata": {"ownerReferences": [GONE]}}),
     ),
     theft(
         "keep a job for ever",
-        lambda thief, scene: thief.merge(
-            scene.life().path, {"metadata": {"finalizers": ["example.org/kept"]}}
+        lambda thief, setup: thief.merge(
+            setup.life().path, {"metadata": {"finalizers": ["example.org/kept"]}}
         ),
     ),
     theft(
         "end a running job",
-        lambda thief, scene: scene.life(Phase.RUNNING).move(succeeded, thief),
+        lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
     ),
     theft(
         "claim a job in a worker's name",
-        lambda thief, scene: thief.merge(
-            (life := scene.life()).status_path,
-            claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid),
+        lambda thief, setup: thief.merge(
+            (life := setup.life()).status_path,
+            claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid),
         ),
     ),
     theft(
         "act as the operator",
-        lambda thief, scene: thief.merge(scene.life().status_path, {"status": {"admitted": True}}),
+        lambda thief, setup: thief.merge(setup.life().status_path, {"status": {"admitted": True}}),
     ),
-    theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
+    theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
     theft(
         "create a schedule",
         lambda thief, _: thief.create(collection_path(HOME, CRON_JOBS), cron_job("theft")),
     ),
     theft(
         "change a queue's limits",
-        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"maxConcurrency": 1}}),
+        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"maxConcurrency": 1}}),
     ),
     theft(
         "create a queue with limits",
@@ -66,11 +66,11 @@ THEFTS = (
     ),
     theft(
         "change what a schedule does",
-        lambda thief, scene: thief.merge(
-            scene.cron_job(), {"spec": {"jobTemplate": {"spec": {"type": "other"}}}}
+        lambda thief, setup: thief.merge(
+            setup.cron_job(), {"spec": {"jobTemplate": {"spec": {"type": "other"}}}}
         ),
     ),
-    theft("delete a schedule", lambda thief, scene: thief.delete(scene.cron_job())),
+    theft("delete a schedule", lambda thief, setup: thief.delete(setup.cron_job())),
     theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
     theft(
         "announce itself as a worker",
@@ -84,17 +84,17 @@ THEFTS = (
 
 
 @pytest.fixture(scope="module")
-def thief(scene: Scene) -> Client:
-    return scene.pod(ACCOUNT).client
+def thief(setup: StolenTokenSetup) -> Client:
+    return setup.pod(ACCOUNT).client
 
 
 @pytest.mark.parametrize("tried", THEFTS, ids=str)
-def test_it_cannot(scene: Scene, thief: Client, tried: Theft) -> None:
-    assert refused(tried.attempt(thief, scene))
+def test_it_cannot(setup: StolenTokenSetup, thief: Client, tried: Theft) -> None:
+    assert refused(tried.attempt(thief, setup))
 
 
 def test_it_cannot_change_what_a_job_does_or_bring_a_finished_one_back(
-    scene: Scene, thief: Client
+    setup: StolenTokenSetup, thief: Client
 ) -> None:
     for phase, change, rule in (
         (Phase.QUEUED, {"type": "other"}, "spec.fixed.type"),
@@ -102,22 +102,22 @@ def test_it_cannot_change_what_a_job_does_or_bring_a_finished_one_back(
         (Phase.SUCCEEDED, {"redrive": 1}, "control.redrive-dead-letter"),
         (Phase.SUCCEEDED, {"cancel": True}, "control.cancel-too-late"),
     ):
-        assert rule in thief.merge(scene.life(phase).path, {"spec": change}).message
+        assert rule in thief.merge(setup.life(phase).path, {"spec": change}).message
 
 
 def test_it_submits_and_cancels_any_job_reads_all_and_pauses_queues(
-    scene: Scene, thief: Client
+    setup: StolenTokenSetup, thief: Client
 ) -> None:
-    life = scene.life(payload={"iban": "DE02"})
+    life = setup.life(payload={"iban": "DE02"})
     assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
     assert thief.merge(life.path, {"spec": {"cancel": True}}).accepted
-    assert thief.merge(scene.queue(), {"spec": {"paused": True}}).accepted
+    assert thief.merge(setup.queue(), {"spec": {"paused": True}}).accepted
     controls = {"trigger": 1, "suspend": True, "backfill": {"from": at(), "to": at(60)}}
-    assert thief.merge(scene.cron_job(), {"spec": controls}).accepted
+    assert thief.merge(setup.cron_job(), {"spec": controls}).accepted
 
 
 def test_it_has_handlers_read_any_secret_that_their_worker_may_read(
-    scene: Scene, thief: Client
+    setup: StolenTokenSetup, thief: Client
 ) -> None:
     """The price of `vouch`: what the handler does with it is all that is left to a thief."""
     source = {"secretKeyRef": {"name": "orders", "key": "payload"}}

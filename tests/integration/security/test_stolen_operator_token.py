@@ -8,7 +8,7 @@ from support.api import Client
 from support.builders import at, job
 from support.lives import Decide, failed, given_up, released, succeeded
 from support.rights.probes.operating import ELECTIONS
-from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
+from support.stolen import ANYONE, CORE, HOME, LEASES, StolenTokenSetup, Theft, refused, theft
 
 pytestmark = pytest.mark.integration
 
@@ -17,14 +17,14 @@ ELECTION = f"/apis/coordination.k8s.io/v1/namespaces/{ELECTIONS}/leases"
 
 THEFTS = (
     *ANYONE,
-    theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
+    theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
     theft(
         "change a queue's limits",
-        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"maxConcurrency": 1}}),
+        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"maxConcurrency": 1}}),
     ),
     theft(
         "change a schedule",
-        lambda thief, scene: thief.merge(scene.cron_job(), {"spec": {"suspend": True}}),
+        lambda thief, setup: thief.merge(setup.cron_job(), {"spec": {"suspend": True}}),
     ),
     theft("delete a pod", lambda thief, _: thief.delete(f"{CORE}/pods/busy")),
     theft(
@@ -43,16 +43,16 @@ THEFTS = (
 
 
 @pytest.fixture(scope="module")
-def thief(scene: Scene) -> Client:
-    return scene.pod(ACCOUNT).client
+def thief(setup: StolenTokenSetup) -> Client:
+    return setup.pod(ACCOUNT).client
 
 
 @pytest.mark.parametrize("tried", THEFTS, ids=str)
-def test_it_cannot(scene: Scene, thief: Client, tried: Theft) -> None:
-    assert refused(tried.attempt(thief, scene))
+def test_it_cannot(setup: StolenTokenSetup, thief: Client, tried: Theft) -> None:
+    assert refused(tried.attempt(thief, setup))
 
 
-def test_it_cannot_break_the_rules_of_a_jobs_life(scene: Scene, thief: Client) -> None:
+def test_it_cannot_break_the_rules_of_a_jobs_life(setup: StolenTokenSetup, thief: Client) -> None:
     forged = {"phase": "Succeeded", "completionTime": at(), "lastTransitionTime": at()}
     for phase, status, rule in (
         (Phase.QUEUED, forged, "transition.pair"),
@@ -60,7 +60,7 @@ def test_it_cannot_break_the_rules_of_a_jobs_life(scene: Scene, thief: Client) -
         (Phase.SUCCEEDED, {"message": "forged"}, "finished.frozen"),
         (Phase.RUNNING, {"lease": {"renewals": 7}}, "owner.running"),
     ):
-        answer = thief.merge(scene.life(phase).status_path, {"status": status})
+        answer = thief.merge(setup.life(phase).status_path, {"status": status})
         assert not answer.accepted
         assert rule in answer.message, answer.message
 
@@ -69,21 +69,21 @@ def test_it_cannot_break_the_rules_of_a_jobs_life(scene: Scene, thief: Client) -
     "decide", [succeeded, failed, given_up, released], ids=lambda it: it.__name__
 )
 def test_it_cannot_end_a_running_job_for_a_workers_reasons(
-    scene: Scene, thief: Client, decide: Decide
+    setup: StolenTokenSetup, thief: Client, decide: Decide
 ) -> None:
-    answer = scene.life(Phase.RUNNING).move(decide, thief)
+    answer = setup.life(Phase.RUNNING).move(decide, thief)
     assert refused(answer)
     assert "owner.transition" in answer.message
 
 
 def test_it_writes_and_deletes_any_job_and_has_handlers_read_secrets(
-    scene: Scene, thief: Client
+    setup: StolenTokenSetup, thief: Client
 ) -> None:
     """It is the whole of asyncjob in its namespaces, but no more than that."""
-    running = scene.life(Phase.RUNNING)
+    running = setup.life(Phase.RUNNING)
     assert thief.merge(running.path, {"spec": {"cancel": True}}).accepted
-    assert thief.merge(scene.life().status_path, {"status": {"admitted": True}}).accepted
-    assert thief.delete(scene.life().path).accepted
+    assert thief.merge(setup.life().status_path, {"status": {"admitted": True}}).accepted
+    assert thief.delete(setup.life().path).accepted
     assert thief.get(f"{CORE}/pods").accepted
     source = {"secretKeyRef": {"name": "orders", "key": "payload"}}
     assert thief.create(collection_path(HOME, JOBS), job("operated", payloadFrom=source)).accepted

@@ -17,8 +17,18 @@ from support.api import Client
 from support.builders import job
 from support.enforcement import until
 from support.lives import succeeded
-from support.rights.seats import REVIEWS
-from support.stolen import ANYONE, HOME, SECRETS, UPWARDS, Scene, Theft, refused, theft, token_of
+from support.rights.principals import REVIEWS
+from support.stolen import (
+    ANYONE,
+    HOME,
+    SECRETS,
+    UPWARDS,
+    StolenTokenSetup,
+    Theft,
+    refused,
+    theft,
+    token_of,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -28,16 +38,16 @@ ADMITTED = {"status": {"admitted": True}}
 WRITES = (
     theft(
         "write a status",
-        lambda thief, scene: thief.merge(scene.life().status_path, ADMITTED),
+        lambda thief, setup: thief.merge(setup.life().status_path, ADMITTED),
     ),
     theft(
         "end a running job",
-        lambda thief, scene: scene.life(Phase.RUNNING).move(succeeded, thief),
+        lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
     ),
 )
 DELETES = (
-    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
-    theft("delete a queue", lambda thief, scene: thief.delete(scene.queue())),
+    theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
+    theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
 )
 THEFTS = (
     *ANYONE,
@@ -45,15 +55,15 @@ THEFTS = (
     *DELETES,
     theft(
         "cancel a job",
-        lambda thief, scene: thief.merge(scene.life().path, {"spec": {"cancel": True}}),
+        lambda thief, setup: thief.merge(setup.life().path, {"spec": {"cancel": True}}),
     ),
     theft(
         "pause a queue",
-        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"paused": True}}),
+        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"paused": True}}),
     ),
     theft(
         "trigger a schedule",
-        lambda thief, scene: thief.merge(scene.cron_job(), {"spec": {"trigger": 1}}),
+        lambda thief, setup: thief.merge(setup.cron_job(), {"spec": {"trigger": 1}}),
     ),
     theft(
         "have a Secret read that it may not read itself",
@@ -66,7 +76,7 @@ THEFTS = (
 
 
 @pytest.fixture(scope="module")
-def thieves(scene: Scene) -> dict[str, Client]:
+def thieves(setup: StolenTokenSetup) -> dict[str, Client]:
     roles = {
         "submitter": "asyncjob-job-submitter",
         "viewer": "asyncjob-job-viewer",
@@ -75,28 +85,28 @@ def thieves(scene: Scene) -> dict[str, Client]:
         "built-in-admin": "admin",
     }
     for account, role in roles.items():
-        scene.space.account(account)
-        scene.space.bind(account, role)
-    return {account: scene.space.as_account(account) for account in roles}
+        setup.space.account(account)
+        setup.space.bind(account, role)
+    return {account: setup.space.as_account(account) for account in roles}
 
 
 @pytest.mark.parametrize("who", READS)
 @pytest.mark.parametrize("tried", THEFTS, ids=str)
 def test_a_submitter_or_viewer_cannot(
-    scene: Scene, thieves: dict[str, Client], who: str, tried: Theft
+    setup: StolenTokenSetup, thieves: dict[str, Client], who: str, tried: Theft
 ) -> None:
-    assert refused(tried.attempt(thieves[who], scene))
+    assert refused(tried.attempt(thieves[who], setup))
 
 
 @pytest.mark.parametrize("tried", [*WRITES, *DELETES, *SECRETS, *UPWARDS], ids=str)
 def test_an_administrator_of_jobs_cannot(
-    scene: Scene, thieves: dict[str, Client], tried: Theft
+    setup: StolenTokenSetup, thieves: dict[str, Client], tried: Theft
 ) -> None:
-    assert refused(tried.attempt(thieves["admin"], scene))
+    assert refused(tried.attempt(thieves["admin"], setup))
 
 
 def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
-    scene: Scene, thieves: dict[str, Client]
+    setup: StolenTokenSetup, thieves: dict[str, Client]
 ) -> None:
     """Status, identity and times are the API server's; controls come later."""
     path, thief = collection_path(HOME, JOBS), thieves["submitter"]
@@ -121,10 +131,10 @@ def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(
 
 
 def test_a_submitter_reads_all_jobs_of_the_namespace_and_makes_its_own_a_child_of_any(
-    scene: Scene, thieves: dict[str, Client]
+    setup: StolenTokenSetup, thieves: dict[str, Client]
 ) -> None:
     """So submitters of one namespace trust each other; through the gateway neither goes."""
-    thief, life = thieves["submitter"], scene.life(payload={"iban": "DE02"})
+    thief, life = thieves["submitter"], setup.life(payload={"iban": "DE02"})
     assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
     body: dict[str, Any] = job("labelled")
     uid = life.read()["metadata"]["uid"]
@@ -139,29 +149,29 @@ def test_a_viewer_submits_nothing(thieves: dict[str, Client]) -> None:
 
 @pytest.mark.parametrize("who", ["built-in-edit", "built-in-admin"])
 def test_who_edits_or_administers_a_namespace_does_not_operate_its_jobs(
-    scene: Scene, thieves: dict[str, Client], who: str
+    setup: StolenTokenSetup, thieves: dict[str, Client], who: str
 ) -> None:
     """The chart's roles are part of Kubernetes' own: a moment after they are installed."""
     thief = thieves[who]
     verb = "create" if who == "built-in-edit" else "control"
-    until(lambda answer: may(answer.object()), partial(ask, scene, who, verb), f"{verb} by {who}")
-    assert not may(ask(scene, who, OPERATE_VERB).object())
-    assert refused(thief.merge(scene.life().status_path, ADMITTED))
+    until(lambda answer: may(answer.object()), partial(ask, setup, who, verb), f"{verb} by {who}")
+    assert not may(ask(setup, who, OPERATE_VERB).object())
+    assert refused(thief.merge(setup.life().status_path, ADMITTED))
 
 
 def test_of_kubernetes_own_roles_admin_deletes_jobs_and_edit_does_not(
-    scene: Scene, thieves: dict[str, Client]
+    setup: StolenTokenSetup, thieves: dict[str, Client]
 ) -> None:
     """As the chart's roles are aggregated; an administrator of jobs has no such right itself."""
-    asks = partial(ask, scene, "built-in-admin", "delete")
+    asks = partial(ask, setup, "built-in-admin", "delete")
     until(lambda answer: may(answer.object()), asks, "delete by built-in-admin")
 
-    assert thieves["built-in-admin"].delete(scene.life(Phase.SUCCEEDED).path).accepted
-    assert not may(ask(scene, "built-in-edit", "delete").object())
-    assert not may(ask(scene, "admin", "delete").object())
+    assert thieves["built-in-admin"].delete(setup.life(Phase.SUCCEEDED).path).accepted
+    assert not may(ask(setup, "built-in-edit", "delete").object())
+    assert not may(ask(setup, "admin", "delete").object())
 
 
-def ask(scene: Scene, who: str, verb: str) -> Any:
+def ask(setup: StolenTokenSetup, who: str, verb: str) -> Any:
     attributes = {
         "namespace": HOME,
         "group": "asyncjob.dev",
@@ -171,7 +181,7 @@ def ask(scene: Scene, who: str, verb: str) -> Any:
     user = f"system:serviceaccount:{HOME}:{who}"
     spec = {"user": user, "resourceAttributes": attributes}
     kinds = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-    return scene.admin.create(REVIEWS, {**kinds, "spec": spec})
+    return setup.admin.create(REVIEWS, {**kinds, "spec": spec})
 
 
 def may(review: dict[str, Any]) -> bool:
@@ -179,9 +189,9 @@ def may(review: dict[str, Any]) -> bool:
 
 
 def test_who_administers_the_namespace_of_the_operator_cannot_bind_its_role_but_can_take_its_token(
-    scene: Scene, thieves: dict[str, Client]
+    setup: StolenTokenSetup, thieves: dict[str, Client]
 ) -> None:
     """Kubernetes' own `edit` may ask for the token of any account there: keep people out of it."""
     [bind] = [one for one in UPWARDS if one.title == "give itself the operator's role"]
-    assert refused(bind.attempt(thieves["built-in-admin"], scene))
-    assert token_of("asyncjob-operator")(thieves["built-in-edit"], scene).accepted
+    assert refused(bind.attempt(thieves["built-in-admin"], setup))
+    assert token_of("asyncjob-operator")(thieves["built-in-edit"], setup).accepted

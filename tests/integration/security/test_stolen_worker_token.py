@@ -10,7 +10,7 @@ from support.api import Client
 from support.builders import claim_of, job
 from support.identities import Worker
 from support.lives import succeeded
-from support.stolen import ANYONE, CORE, HOME, LEASES, Scene, Theft, refused, theft
+from support.stolen import ANYONE, CORE, HOME, LEASES, StolenTokenSetup, Theft, refused, theft
 
 pytestmark = pytest.mark.integration
 
@@ -18,43 +18,43 @@ ACCOUNT = "asyncjob-worker-default"
 
 THEFTS = (
     *ANYONE,
-    theft("delete a job", lambda thief, scene: thief.delete(scene.life().path)),
+    theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
     theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
     theft("create a job", lambda thief, _: thief.create(collection_path(HOME, JOBS), job())),
     theft(
         "cancel a job",
-        lambda thief, scene: thief.merge(scene.life().path, {"spec": {"cancel": True}}),
+        lambda thief, setup: thief.merge(setup.life().path, {"spec": {"cancel": True}}),
     ),
     theft(
         "label a job",
-        lambda thief, scene: thief.merge(scene.life().path, {"metadata": {"labels": {"a": "b"}}}),
+        lambda thief, setup: thief.merge(setup.life().path, {"metadata": {"labels": {"a": "b"}}}),
     ),
     theft(
         "end a job that another worker runs",
-        lambda thief, scene: scene.life(Phase.RUNNING).move(succeeded, thief),
+        lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
     ),
     theft(
         "claim a job in another worker's name",
-        lambda thief, scene: thief.merge(
-            (life := scene.life()).status_path,
-            claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid),
+        lambda thief, setup: thief.merge(
+            (life := setup.life()).status_path,
+            claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid),
         ),
     ),
     theft(
         "admit a job to a queue with limits",
-        lambda thief, scene: thief.merge(scene.life().status_path, {"status": {"admitted": True}}),
+        lambda thief, setup: thief.merge(setup.life().status_path, {"status": {"admitted": True}}),
     ),
     theft(
         "free places in a queue",
-        lambda thief, scene: thief.merge(
-            queue_status_path(HOME, scene.queue().rpartition("/")[2]), {"status": {}}
+        lambda thief, setup: thief.merge(
+            queue_status_path(HOME, setup.queue().rpartition("/")[2]), {"status": {}}
         ),
     ),
     theft(
         "pause a queue",
-        lambda thief, scene: thief.merge(scene.queue(), {"spec": {"paused": True}}),
+        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"paused": True}}),
     ),
-    theft("see a schedule", lambda thief, scene: thief.get(scene.cron_job())),
+    theft("see a schedule", lambda thief, setup: thief.get(setup.cron_job())),
     theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
     theft(
         "announce itself as another worker",
@@ -76,20 +76,20 @@ THEFTS = (
 
 
 @pytest.fixture(scope="module")
-def thief(scene: Scene) -> Worker:
-    return scene.pod(ACCOUNT)
+def thief(setup: StolenTokenSetup) -> Worker:
+    return setup.pod(ACCOUNT)
 
 
 @pytest.mark.parametrize("tried", THEFTS, ids=str)
-def test_it_cannot(scene: Scene, thief: Worker, tried: Theft) -> None:
-    assert refused(tried.attempt(thief.client, scene))
+def test_it_cannot(setup: StolenTokenSetup, thief: Worker, tried: Theft) -> None:
+    assert refused(tried.attempt(thief.client, setup))
 
 
 def test_it_reads_all_payloads_and_claims_any_job_of_its_namespace(
-    scene: Scene, thief: Worker
+    setup: StolenTokenSetup, thief: Worker
 ) -> None:
     """RBAC knows no queues: the namespace is what bounds a worker."""
-    life = scene.life(queue="not-its-own", payload={"iban": "DE02"})
+    life = setup.life(queue="not-its-own", payload={"iban": "DE02"})
     seen = thief.client.get(life.path).object()
     assert seen["spec"]["payload"] == {"iban": "DE02"}
     claim = claim_of(seen, thief.pod, thief.pod_uid)
@@ -97,32 +97,36 @@ def test_it_reads_all_payloads_and_claims_any_job_of_its_namespace(
     assert life.move(succeeded, thief.client).object()["status"]["result"] == {"sum": 3}
 
 
-def test_it_ends_with_its_pod_and_is_no_good_to_a_pod_of_the_same_name(scene: Scene) -> None:
-    gone = scene.pod(ACCOUNT)
-    life = scene.life()
+def test_it_ends_with_its_pod_and_is_no_good_to_a_pod_of_the_same_name(
+    setup: StolenTokenSetup,
+) -> None:
+    gone = setup.pod(ACCOUNT)
+    life = setup.life()
     claim = claim_of(life.read(), gone.pod, gone.pod_uid)
     gone.client.merge(life.status_path, claim).object()
-    unused = scene.space.bound_to(gone, ACCOUNT)
-    scene.admin.delete(f"{CORE}/pods/{gone.pod}").object()
+    unused = setup.space.bound_to(gone, ACCOUNT)
+    setup.admin.delete(f"{CORE}/pods/{gone.pod}").object()
 
     # One that was used just before is known to the API server for ten seconds yet.
     assert unused.get(life.path).status == HTTPStatus.UNAUTHORIZED
-    again = scene.space.worker(gone.pod, ACCOUNT)
+    again = setup.space.worker(gone.pod, ACCOUNT)
     assert refused(life.move(succeeded, again.client))
 
 
-def test_of_no_pod_it_claims_nothing(scene: Scene) -> None:
-    unbound = scene.space.as_account(ACCOUNT)
-    life = scene.life()
-    answer = unbound.merge(life.status_path, claim_of(life.read(), "busy", scene.worker.pod_uid))
+def test_of_no_pod_it_claims_nothing(setup: StolenTokenSetup) -> None:
+    unbound = setup.space.as_account(ACCOUNT)
+    life = setup.life()
+    answer = unbound.merge(life.status_path, claim_of(life.read(), "busy", setup.worker.pod_uid))
     assert refused(answer)
     assert "this request comes from no pod" in answer.message
 
 
-def test_of_a_worker_with_payload_sources_and_children_it_has_just_these(scene: Scene) -> None:
-    rich = scene.pod("asyncjob-worker-rich").client
+def test_of_a_worker_with_payload_sources_and_children_it_has_just_these(
+    setup: StolenTokenSetup,
+) -> None:
+    rich = setup.pod("asyncjob-worker-rich").client
     other = {"metadata": {"name": "other"}, "stringData": {"payload": "1"}}
-    scene.admin.create(f"{CORE}/secrets", other).object()
+    setup.admin.create(f"{CORE}/secrets", other).object()
 
     assert rich.get(f"{CORE}/secrets/orders").accepted
     assert refused(rich.get(f"{CORE}/secrets/other"))

@@ -14,7 +14,7 @@ from support.enforcement import until_gone
 from support.identities import Space
 from support.inhabited import LEASES, announce, inhabit
 from support.lives import Life
-from support.stolen import HOME, Scene
+from support.stolen import HOME, StolenTokenSetup
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -23,11 +23,11 @@ WORKER_ROLE = "asyncjob-worker-default"
 
 
 @pytest.fixture
-def tenant(admin: Client, scene: Scene) -> Space:
+def tenant(admin: Client, setup: StolenTokenSetup) -> Space:
     """Return another namespace with a worker's rights, those that the chart gives at home."""
     space = Space("tenant", admin)
     admin.create("/api/v1/namespaces", {"metadata": {"name": space.name}}).object()
-    role = admin.get(f"{scene.space.path('roles', RBAC)}/{WORKER_ROLE}").object()
+    role = admin.get(f"{setup.space.path('roles', RBAC)}/{WORKER_ROLE}").object()
     space.grant(WORKER_ROLE, *role["rules"])
     return space
 
@@ -45,18 +45,20 @@ def test_a_namespace_with_workers_operator_jobs_queues_and_schedules_goes_within
     until_gone(admin, f"/api/v1/namespaces/{tenant.name}", WITHIN)
 
 
-def test_the_lease_of_a_deleted_pod_is_collected(admin: Client, scene: Scene) -> None:
-    gone = scene.pod(WORKER_ROLE)
-    lease = announce(scene.space, gone)
+def test_the_lease_of_a_deleted_pod_is_collected(admin: Client, setup: StolenTokenSetup) -> None:
+    gone = setup.pod(WORKER_ROLE)
+    lease = announce(setup.space, gone)
 
-    admin.delete(f"{scene.space.path('pods')}/{gone.pod}").object()
+    admin.delete(f"{setup.space.path('pods')}/{gone.pod}").object()
 
     until_gone(admin, lease, WITHIN)
 
 
-def test_a_job_that_is_deleted_in_the_foreground_goes(admin: Client, scene: Scene) -> None:
+def test_a_job_that_is_deleted_in_the_foreground_goes(
+    admin: Client, setup: StolenTokenSetup
+) -> None:
     """The garbage collector takes the finalizer away that the API server has set."""
-    life = scene.life()
+    life = setup.life()
     options = {"propagationPolicy": "Foreground"}
 
     admin.request("DELETE", life.path, options).object()
@@ -64,20 +66,20 @@ def test_a_job_that_is_deleted_in_the_foreground_goes(admin: Client, scene: Scen
     until_gone(admin, life.path, WITHIN)
 
 
-def test_a_job_goes_with_its_owner(admin: Client, scene: Scene) -> None:
-    pod = scene.pod(WORKER_ROLE)
-    life = Life(HOME, "owned", admin, scene.worker)
+def test_a_job_goes_with_its_owner(admin: Client, setup: StolenTokenSetup) -> None:
+    pod = setup.pod(WORKER_ROLE)
+    life = Life(HOME, "owned", admin, setup.worker)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.pod, "uid": pod.pod_uid}
     life.create()
     admin.merge(life.path, {"metadata": {"ownerReferences": [owner]}}).object()
 
-    admin.delete(f"{scene.space.path('pods')}/{pod.pod}").object()
+    admin.delete(f"{setup.space.path('pods')}/{pod.pod}").object()
 
     until_gone(admin, life.path, WITHIN)
 
 
-def test_who_may_not_delete_leases_is_refused_them_by_its_role(scene: Scene) -> None:
-    thief = scene.pod(WORKER_ROLE)
-    own = announce(scene.space, thief)
-    for path in (own, f"{scene.space.path('leases', LEASES)}/{OPERATOR_LEASE}"):
+def test_who_may_not_delete_leases_is_refused_them_by_its_role(setup: StolenTokenSetup) -> None:
+    thief = setup.pod(WORKER_ROLE)
+    own = announce(setup.space, thief)
+    for path in (own, f"{setup.space.path('leases', LEASES)}/{OPERATOR_LEASE}"):
         assert thief.client.delete(path).status == HTTPStatus.FORBIDDEN

@@ -11,7 +11,7 @@ from support.identities import Space
 from support.installation import install
 from support.jobs import NUMBERS
 from support.operator import QUICK, OperatorProcess, operator_kubeconfig
-from support.workers import Field, field_on
+from support.workers import WorkerNamespace, worker_namespace
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,9 @@ def operator(operator_access: Path, tmp_path: Path) -> Iterator[OperatorProcess]
 
 
 @pytest.fixture
-def honest(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Field]:
+def honest(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WorkerNamespace]:
     """Prepare the honest tenant's namespace, with a worker at work."""
-    with field_on(control_plane, tmp_path) as prepared:
+    with worker_namespace(control_plane, tmp_path) as prepared:
         prepared.worker("worker", "--queue=honest", "--concurrency=4")
         yield prepared
 

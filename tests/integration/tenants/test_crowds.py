@@ -13,7 +13,7 @@ from support.honest import WITHIN, HonestTenant, broken_loops
 from support.identities import Space
 from support.jobs import Jobs, now, until
 from support.operator import OperatorProcess
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 
@@ -35,7 +35,7 @@ A few only: the API server takes most of a second for each, and everybody waits 
 
 
 @pytest.fixture
-def tenant(honest: Field, operator: OperatorProcess) -> Iterator[HonestTenant]:
+def tenant(honest: WorkerNamespace, operator: OperatorProcess) -> Iterator[HonestTenant]:
     """Have the honest tenant submit all the while, and check at the end that it never waited."""
     with HonestTenant(honest).undisturbed(at_least=1) as busy:
         yield busy
@@ -74,7 +74,7 @@ def test_large_jobs_hold_nobody_up(control_plane: ControlPlane, operator: Operat
 
 
 def test_an_operator_starts_beside_large_jobs(
-    control_plane: ControlPlane, honest: Field, operator: OperatorProcess
+    control_plane: ControlPlane, honest: WorkerNamespace, operator: OperatorProcess
 ) -> None:
     store_large_jobs(Jobs(control_plane.api), operator)
     operator.stop()
@@ -92,7 +92,7 @@ def store_large_jobs(jobs: Jobs, operator: OperatorProcess) -> None:
 
 
 def test_of_two_thousand_duplicates_one_runs_and_nobody_else_waits(
-    control_plane: ControlPlane, space: Space, tenant: HonestTenant, honest: Field
+    control_plane: ControlPlane, space: Space, tenant: HonestTenant, honest: WorkerNamespace
 ) -> None:
     names = crowd.fill(
         *(control_plane, honest.namespace, DUPLICATES),

@@ -10,7 +10,7 @@ from asyncjob.names import CRON_JOBS, QUEUES, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from support import builders
 from support.api import MERGE, Client
-from support.dishonest import Field, Value
+from support.dishonest import ResourceField, Value
 from support.honest import WITHIN, HonestSchedule, broken_loops, harm
 from support.identities import Space
 from support.jobs import Jobs, until
@@ -59,7 +59,7 @@ def send(client: Client, method: str, path: str, text: str) -> None:
 def create_deep_schedule(client: Client, namespace: str, deep: Value, **spec: Any) -> None:
     body = builders.cron_job("deep")
     body["spec"] |= {"suspend": True, "trigger": 1, **spec}
-    text = Field(("spec", "jobTemplate", "spec", "payload")).put(body, deep)
+    text = ResourceField(("spec", "jobTemplate", "spec", "payload")).put(body, deep)
     send(client, "POST", collection_path(namespace, CRON_JOBS), text)
 
 
@@ -116,7 +116,7 @@ def test_a_queue_whose_managed_fields_are_deep_keeps_no_other_from_being_seen(
         "fieldsType": "FieldsV1",
         "fieldsV1": {"f:spec": {}},
     }
-    fields = Field(("metadata", "managedFields", 0, "fieldsV1", "f:spec"))
+    fields = ResourceField(("metadata", "managedFields", 0, "fieldsV1", "f:spec"))
     body = {"metadata": {"managedFields": [owner]}}
     send(thief, "PATCH", f"{path}/deep", fields.put(body, deep))
     jobs = Jobs(control_plane.api)

@@ -39,13 +39,21 @@ from asyncjob.names import (
 )
 from support.api import MERGE, Client
 from support.builders import claim_of, cron_job, job, queue
-from support.dishonest import Field, Steps, Value, metadata_fields, schema_fields, tried, values
+from support.dishonest import (
+    ResourceField,
+    Steps,
+    Value,
+    metadata_fields,
+    schema_fields,
+    tried,
+    values,
+)
 from support.forbidden.removals import ADMINISTRATOR_WHO_DELETES
 from support.honest import HonestTenant, broken_loops
 from support.identities import Space, Worker
 from support.lives import Life, succeeded
 from support.operator import OperatorProcess
-from support.workers import Field as Tenant
+from support.workers import WorkerNamespace as Tenant
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 
@@ -71,11 +79,14 @@ MANIFESTS: dict[str, Callable[[str], dict[str, Any]]] = {
     CRON_JOBS: cron_job,
 }
 LEASE_FIELDS = [
-    *(Field(("metadata", "labels", label)) for label in (QUEUE_LABEL, COMPONENT_LABEL)),
-    *(Field(("metadata", "annotations", one)) for one in (WORKER_ANNOTATION, POD_UID_ANNOTATION)),
+    *(ResourceField(("metadata", "labels", label)) for label in (QUEUE_LABEL, COMPONENT_LABEL)),
+    *(
+        ResourceField(("metadata", "annotations", one))
+        for one in (WORKER_ANNOTATION, POD_UID_ANNOTATION)
+    ),
     *metadata_fields((), ()),
     *(
-        Field(("spec", name))
+        ResourceField(("spec", name))
         for name in (
             "acquireTime",
             "holderIdentity",
@@ -157,7 +168,7 @@ def create_all(thief: Account, space: Space, plural: str, foreign: str) -> None:
         thief.write("POST", path, field.put(body, value), f"{plural} {field}", value)
 
 
-def patch_all(thief: Account, path: str, fields: list[Field], foreign: str) -> None:
+def patch_all(thief: Account, path: str, fields: list[ResourceField], foreign: str) -> None:
     """Patch one object with each field and value."""
     for field, value in tried(fields, foreign):
         thief.write("PATCH", path, field.put({}, value), f"{field}", value)
@@ -227,7 +238,7 @@ def test_a_worker_harms_nobody_by_what_it_announces(space: Space, foreign: str) 
         thief.write("PATCH", f"{path}/{name}", field.put({}, value), f"{field}", value)
     for steps in ANNOUNCED:
         for value in values(foreign):
-            inner = Field(("root", *steps)).put({"root": announced}, value)
+            inner = ResourceField(("root", *steps)).put({"root": announced}, value)
             text = inner.removeprefix('{"root": ').removesuffix("}")
             patch = annotate(text)
             worker.client.create(path, body)
@@ -238,8 +249,8 @@ def test_a_worker_harms_nobody_by_what_it_announces(space: Space, foreign: str) 
 
 def annotate(text: str) -> str:
     """Return the patch that announces this text."""
-    value = Value("", Field(("text",)).put({}, Value("", quoted(text))))
-    return Field(("metadata", "annotations", WORKER_ANNOTATION)).put(
+    value = Value("", ResourceField(("text",)).put({}, Value("", quoted(text))))
+    return ResourceField(("metadata", "annotations", WORKER_ANNOTATION)).put(
         {}, Value("", value.text.removeprefix('{"text": ').removesuffix("}"))
     )
 
@@ -250,7 +261,7 @@ def quoted(text: str) -> str:
 
 
 def claiming(
-    space: Space, worker: Worker, name: str, field: Field, value: Value
+    space: Space, worker: Worker, name: str, field: ResourceField, value: Value
 ) -> tuple[str, str]:
     """Return a claim with the value in it."""
     made = Life(space.name, name, space.admin, worker).create()
@@ -258,7 +269,9 @@ def claiming(
     return job_status_path(space.name, name), field.put(body, value)
 
 
-def holding(space: Space, worker: Worker, name: str, field: Field, value: Value) -> tuple[str, str]:
+def holding(
+    space: Space, worker: Worker, name: str, field: ResourceField, value: Value
+) -> tuple[str, str]:
     """Return a report about a running job with the value in it."""
     life = Life(space.name, name, space.admin, worker)
     life.create()
@@ -267,7 +280,9 @@ def holding(space: Space, worker: Worker, name: str, field: Field, value: Value)
     return life.status_path, field.put({"status": kept}, value)
 
 
-def ending(space: Space, worker: Worker, name: str, field: Field, value: Value) -> tuple[str, str]:
+def ending(
+    space: Space, worker: Worker, name: str, field: ResourceField, value: Value
+) -> tuple[str, str]:
     """Return an end of a running job with the value in it."""
     life = Life(space.name, name, space.admin, worker)
     life.create()

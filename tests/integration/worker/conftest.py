@@ -7,7 +7,7 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.operator import OperatorProcess
-from support.workers import Field, field_on, install
+from support.workers import WorkerNamespace, install, worker_namespace
 
 OPERATOR = (
     "--lease-margin=0.3",
@@ -36,16 +36,16 @@ def operator(
 
 
 @pytest.fixture
-def field(plane: ControlPlane, operator: OperatorProcess, tmp_path: Path) -> Iterator[Field]:
+def ns(plane: ControlPlane, operator: OperatorProcess, tmp_path: Path) -> Iterator[WorkerNamespace]:
     """Prepare a namespace with an operator at work."""
-    with field_on(plane, tmp_path) as prepared:
+    with worker_namespace(plane, tmp_path) as prepared:
         yield prepared
 
 
 @pytest.fixture
-def fragile(tmp_path: Path) -> Iterator[Field]:
+def fragile(tmp_path: Path) -> Iterator[WorkerNamespace]:
     """Prepare a namespace on a control plane of its own, to be broken."""
     with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         install(plane)
-        with field_on(plane, tmp_path) as prepared:
+        with worker_namespace(plane, tmp_path) as prepared:
             yield prepared

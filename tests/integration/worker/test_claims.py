@@ -22,7 +22,7 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from support.callbacks import ignore
 from support.inside import MANAGER, LossySession, all_done, team
-from support.workers import Field, Identity
+from support.workers import Identity, WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -49,13 +49,15 @@ def quick_app() -> tuple[WorkerApp, Counter[str]]:
     return app, runs
 
 
-def identities(field: Field, count: int) -> list[Identity]:
-    return [field.identity(f"inside-{number}") for number in range(count)]
+def identities(ns: WorkerNamespace, count: int) -> list[Identity]:
+    return [ns.identity(f"inside-{number}") for number in range(count)]
 
 
-async def create(session: KubeSession, field: Field, names: Sequence[str], **spec: Any) -> None:
+async def create(
+    session: KubeSession, ns: WorkerNamespace, names: Sequence[str], **spec: Any
+) -> None:
     """Create jobs, several at a time."""
-    path, some = collection_path(field.namespace, JOBS), asyncio.Semaphore(16)
+    path, some = collection_path(ns.namespace, JOBS), asyncio.Semaphore(16)
 
     async def one(name: str) -> None:
         body: dict[str, Any] = {
@@ -70,12 +72,12 @@ async def create(session: KubeSession, field: Field, names: Sequence[str], **spe
     await asyncio.gather(*map(one, names))
 
 
-async def admin(field: Field, stack: AsyncExitStack) -> KubeSession:
-    access = await load_access(str(field.plane.kubeconfig), field.namespace)
+async def admin(ns: WorkerNamespace, stack: AsyncExitStack) -> KubeSession:
+    access = await load_access(str(ns.plane.kubeconfig), ns.namespace)
     return await stack.enter_async_context(KubeSession(access, field_manager="test"))
 
 
-class Rival:
+class CompetingClaimer:
     """One of many claimers, and the requests that it has made."""
 
     def __init__(self, access: ClusterAccess, identity: Identity, app: WorkerApp) -> None:
@@ -109,33 +111,35 @@ class Rival:
 
 @pytest.mark.soak
 async def test_of_32_claimers_one_gets_each_of_1000_jobs_and_losers_do_no_work(
-    field: Field,
+    ns: WorkerNamespace,
 ) -> None:
     app, _ = quick_app()
-    who = identities(field, CLAIMERS)
+    who = identities(ns, CLAIMERS)
     async with AsyncExitStack() as stack:
-        boss = await admin(field, stack)
-        await create(boss, field, [f"j{number}" for number in range(CONTESTED)])
-        path = collection_path(field.namespace, JOBS)
+        boss = await admin(ns, stack)
+        await create(boss, ns, [f"j{number}" for number in range(CONTESTED)])
+        path = collection_path(ns.namespace, JOBS)
         page: Any = await boss.get(path)
         jobs = [
             Candidate(item["metadata"]["name"], item["metadata"]["resourceVersion"], "count")
             for item in page["items"]
         ]
-        rivals: list[Rival] = []
+        competitors: list[CompetingClaimer] = []
         for one in who:
-            rivals.append(Rival(await load_access(str(one.kubeconfig)), one, app))
-            await stack.enter_async_context(rivals[-1].session)
+            competitors.append(CompetingClaimer(await load_access(str(one.kubeconfig)), one, app))
+            await stack.enter_async_context(competitors[-1].session)
         taken: set[str] = set()
-        await asyncio.gather(*(rival.go(jobs, taken) for rival in rivals))
+        await asyncio.gather(*(competitor.go(jobs, taken) for competitor in competitors))
         moves = await claims_seen(boss, path, page["metadata"]["resourceVersion"])
-    winners = Counter(name for rival in rivals for name in rival.won)
+    winners = Counter(name for competitor in competitors for name in competitor.won)
     assert winners == Counter(job.name for job in jobs)
-    tokens = {name: held.claim for rival in rivals for name, held in rival.won.items()}
+    tokens = {
+        name: held.claim for competitor in competitors for name, held in competitor.won.items()
+    }
     assert moves == {name: [token] for name, token in tokens.items()}
-    for rival in rivals:
-        assert rival.requests == rival.tries
-    lost = sum(rival.claimer.counts.conflicts for rival in rivals)
+    for competitor in competitors:
+        assert competitor.requests == competitor.tries
+    lost = sum(competitor.claimer.counts.conflicts for competitor in competitors)
     assert lost >= IN_LOCKSTEP * (CLAIMERS - 1)
 
 
@@ -163,17 +167,17 @@ def ratio(won: int, conflicts: int) -> float:
 
 
 async def test_16_idle_workers_hardly_ever_run_for_the_same_job(
-    field: Field, record_property: Any
+    ns: WorkerNamespace, record_property: Any
 ) -> None:
     app, runs = quick_app()
     async with AsyncExitStack() as stack:
-        boss = await admin(field, stack)
-        people = await stack.enter_async_context(team(app, identities(field, TEAM), concurrency=1))
+        boss = await admin(ns, stack)
+        people = await stack.enter_async_context(team(app, identities(ns, TEAM), concurrency=1))
         await people.until_acquainted()
         for number in range(SINGLE_JOBS):
-            await create(boss, field, [f"j{number}"])
+            await create(boss, ns, [f"j{number}"])
             await has_run(runs, f"j{number}")
-        await all_done(field, [f"j{number}" for number in range(SINGLE_JOBS)])
+        await all_done(ns, [f"j{number}" for number in range(SINGLE_JOBS)])
         share = ratio(people.won, people.conflicts)
     record_property("conflicts_idle", share)
     print(f"idle: {people.conflicts} conflicts, {people.won} claims, {share:.1%}")  # noqa: T201
@@ -183,19 +187,19 @@ async def test_16_idle_workers_hardly_ever_run_for_the_same_job(
 
 @pytest.mark.soak
 async def test_16_workers_with_a_full_backlog_hardly_ever_run_for_the_same_job(
-    field: Field, record_property: Any
+    ns: WorkerNamespace, record_property: Any
 ) -> None:
     app, runs = quick_app()
     names = [f"j{number}" for number in range(BACKLOG)]
     async with AsyncExitStack() as stack:
-        boss = await admin(field, stack)
-        field.queue("default", paused=True)
-        people = await stack.enter_async_context(team(app, identities(field, TEAM), concurrency=1))
-        await create(boss, field, names)
+        boss = await admin(ns, stack)
+        ns.queue("default", paused=True)
+        people = await stack.enter_async_context(team(app, identities(ns, TEAM), concurrency=1))
+        await create(boss, ns, names)
         await people.until_acquainted()
-        queue = f"{collection_path(field.namespace, QUEUES)}/default"
+        queue = f"{collection_path(ns.namespace, QUEUES)}/default"
         await boss.merge_patch(queue, {"spec": {"paused": False}})
-        await all_done(field, names)
+        await all_done(ns, names)
         share = ratio(people.won, people.conflicts)
     record_property("conflicts_backlog", share)
     print(f"backlog: {people.conflicts} conflicts, {people.won} claims, {share:.1%}")  # noqa: T201
@@ -203,35 +207,37 @@ async def test_16_workers_with_a_full_backlog_hardly_ever_run_for_the_same_job(
     assert share <= MOST_CONFLICTS
 
 
-async def test_a_lost_answer_to_a_claim_leads_to_one_run_and_one_outcome(field: Field) -> None:
+async def test_a_lost_answer_to_a_claim_leads_to_one_run_and_one_outcome(
+    ns: WorkerNamespace,
+) -> None:
     app, runs = quick_app()
     async with team(
         app,
-        identities(field, 1),
+        identities(ns, 1),
         opener=lambda access: LossySession(access, lose=1, when=is_claim),
         concurrency=2,
     ):
-        await asyncio.to_thread(field.create, "j", "count")
-        (status,) = await all_done(field, ["j"])
+        await asyncio.to_thread(ns.create, "j", "count")
+        (status,) = await all_done(ns, ["j"])
     assert (status["phase"], status["attempt"], runs["j"]) == ("Succeeded", 1, 1)
     assert [entry["phase"] for entry in status["history"]] == ["Succeeded"]
 
 
 async def test_a_lost_answer_to_a_completion_leads_to_one_run_and_one_outcome(
-    field: Field,
+    ns: WorkerNamespace,
 ) -> None:
     app, runs = quick_app()
     with capture_logs() as logs:
         async with team(
             app,
-            identities(field, 1),
+            identities(ns, 1),
             opener=lambda access: LossySession(
                 access, lose=1, when=lambda body: not is_claim(body)
             ),
             concurrency=2,
         ) as people:
-            await asyncio.to_thread(field.create, "j", "count")
-            (status,) = await all_done(field, ["j"])
+            await asyncio.to_thread(ns.create, "j", "count")
+            (status,) = await all_done(ns, ["j"])
             await people.until_idle()
             session = people.workers[0]._session
     assert not [entry for entry in logs if "fenced" in entry["event"]]
@@ -241,20 +247,20 @@ async def test_a_lost_answer_to_a_completion_leads_to_one_run_and_one_outcome(
 
 
 async def test_any_number_of_lost_answers_leads_to_one_run_and_one_outcome_each(
-    field: Field,
+    ns: WorkerNamespace,
 ) -> None:
     app, runs = quick_app()
     names = [f"j{number}" for number in range(20)]
     dice = random.Random(1)
     async with team(
         app,
-        identities(field, 2),
+        identities(ns, 2),
         opener=lambda access: LossySession(access, lose=40, when=lambda _: dice.random() < 0.4),
         concurrency=4,
     ):
         for name in names:
-            await asyncio.to_thread(field.create, name, "count")
-        done = await all_done(field, names)
+            await asyncio.to_thread(ns.create, name, "count")
+        done = await all_done(ns, names)
     assert runs == Counter(names)
     assert {(status["phase"], status["attempt"]) for status in done} == {("Succeeded", 1)}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.operator import OperatorProcess
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [
     pytest.mark.integration,
@@ -19,12 +19,12 @@ WAITING = [f"waiting-{number}" for number in range(8)]
 QUICK = ("--lease-margin=0.3", "--backoff-initial=0.2", "--backoff-max=2", "--no-retention")
 
 
-def operator(field: Field, log: Path) -> OperatorProcess:
-    return OperatorProcess(field.plane.kubeconfig, log, *QUICK)
+def operator(ns: WorkerNamespace, log: Path) -> OperatorProcess:
+    return OperatorProcess(ns.plane.kubeconfig, log, *QUICK)
 
 
 def test_every_job_ends_although_everything_went_down_at_once(
-    fragile: Field, tmp_path: Path
+    fragile: WorkerNamespace, tmp_path: Path
 ) -> None:
     with operator(fragile, tmp_path / "before.log") as first:
         first.until_ready().until_leading()

@@ -11,7 +11,7 @@ from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from support.inside import all_done, team
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -27,30 +27,28 @@ def waiting_app(gate: asyncio.Event) -> WorkerApp:
     return app
 
 
-async def until_running(field: Field, name: str) -> dict[str, Any]:
-    status: dict[str, Any] = await asyncio.to_thread(field.until_phase, name, "Running")
+async def until_running(ns: WorkerNamespace, name: str) -> dict[str, Any]:
+    status: dict[str, Any] = await asyncio.to_thread(ns.until_phase, name, "Running")
     return status
 
 
 async def test_a_worker_whose_heartbeat_thread_has_died_gives_its_jobs_back_and_restarts(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    ns: WorkerNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dies = asyncio.Event()
     monkeypatch.setattr(HeartbeatThread, "alive", property(lambda _: not dies.is_set()))
-    async with team(
-        waiting_app(asyncio.Event()), [field.identity("inside")], concurrency=1
-    ) as people:
-        await asyncio.to_thread(field.create, "j", "wait")
-        await until_running(field, "j")
+    async with team(waiting_app(asyncio.Event()), [ns.identity("inside")], concurrency=1) as people:
+        await asyncio.to_thread(ns.create, "j", "wait")
+        await until_running(ns, "j")
         dies.set()
         assert await people.running[0] is False
-    status = await asyncio.to_thread(field.status, "j")
+    status = await asyncio.to_thread(ns.status, "j")
     assert (status["phase"], status["reason"]) == ("Queued", "Released")
     assert (status["releases"], status["crashes"]) == (1, 0)
 
 
 async def test_a_heartbeat_that_took_effect_without_an_answer_costs_nothing(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    ns: WorkerNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = 2
     send = KubeSession.json_patch
@@ -66,19 +64,19 @@ async def test_a_heartbeat_that_took_effect_without_an_answer_costs_nothing(
 
     monkeypatch.setattr(KubeSession, "json_patch", lossy)
     gate = asyncio.Event()
-    async with team(waiting_app(gate), [field.identity("inside")], concurrency=1):
-        await asyncio.to_thread(field.create, "j", "wait", leaseDurationSeconds=6)
+    async with team(waiting_app(gate), [ns.identity("inside")], concurrency=1):
+        await asyncio.to_thread(ns.create, "j", "wait", leaseDurationSeconds=6)
         await asyncio.to_thread(
-            field.until_status, "j", lambda found: found.get("lease", {}).get("renewals", 0) >= 3
+            ns.until_status, "j", lambda found: found.get("lease", {}).get("renewals", 0) >= 3
         )
         gate.set()
-        (status,) = await all_done(field, ["j"])
+        (status,) = await all_done(ns, ["j"])
     assert not lost
     assert (status["phase"], status["attempt"], status["crashes"]) == ("Succeeded", 1, 0)
 
 
 async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    ns: WorkerNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the sessions of this process are cut off: the worker process goes on."""
     cut_off, ended = asyncio.Event(), asyncio.Event()
@@ -93,16 +91,16 @@ async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud
     for verb in ("get", "json_patch"):
         monkeypatch.setattr(KubeSession, verb, failing(getattr(KubeSession, verb), cut_off))
     with capture_logs() as logs:
-        async with team(app, [field.identity("inside")], concurrency=1) as people:
+        async with team(app, [ns.identity("inside")], concurrency=1) as people:
             spec = {"leaseDurationSeconds": 5, "retryPolicy": {"initialDelaySeconds": 0}}
-            await asyncio.to_thread(field.create, "j", "echo", "second", **spec)
+            await asyncio.to_thread(ns.create, "j", "echo", "second", **spec)
             await ended.wait()
-            await asyncio.to_thread(field.worker, "worker-1")
-            before = await asyncio.to_thread(field.until_phase, "j", "Succeeded")
+            await asyncio.to_thread(ns.worker, "worker-1")
+            before = await asyncio.to_thread(ns.until_phase, "j", "Succeeded")
             assert people.workers[0]._components.runner.running
             cut_off.clear()
             await people.until_idle()
-        after = await asyncio.to_thread(field.status, "j")
+        after = await asyncio.to_thread(ns.status, "j")
     tries = [entry for entry in logs if entry["event"] == "outcome not stored yet"]
     given_up = [entry for entry in logs if "outcome not written" in entry["event"]]
     assert len(tries) >= 3

@@ -7,21 +7,21 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.probes import Probes
-from support.workers import CRDS, ROLES, Field, field_on, until
+from support.workers import CRDS, ROLES, WorkerNamespace, until, worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(180)]
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Iterator[Field]:
+def bare(tmp_path: Path) -> Iterator[WorkerNamespace]:
     """Prepare a namespace on a control plane without CRDs and policies."""
     with ControlPlane(ControlPlaneOptions(with_controller_manager=False)) as plane:
         plane.kubectl("apply", f"--filename={ROLES}")
-        with field_on(plane, tmp_path) as prepared:
+        with worker_namespace(plane, tmp_path) as prepared:
             yield prepared
 
 
-def test_a_worker_outlasts_whatever_happens_to_its_api_server(bare: Field) -> None:
+def test_a_worker_outlasts_whatever_happens_to_its_api_server(bare: WorkerNamespace) -> None:
     plane = bare.plane
 
     early = bare.worker("worker-0")
@@ -49,14 +49,14 @@ def test_a_worker_outlasts_whatever_happens_to_its_api_server(bare: Field) -> No
 
 
 def test_a_worker_waits_for_an_api_server_that_is_away_and_can_be_stopped_meanwhile(
-    field: Field, tmp_path: Path
+    ns: WorkerNamespace, tmp_path: Path
 ) -> None:
-    away = field.identity("away").kubeconfig
+    away = ns.identity("away").kubeconfig
     lost = tmp_path / "lost"
-    lost.write_text(away.read_text().replace(field.api.url, "https://127.0.0.1:1"))
+    lost.write_text(away.read_text().replace(ns.api.url, "https://127.0.0.1:1"))
     probes = Probes.on_free_port()
-    waiting = field.start_worker("worker-0", f"--kubeconfig={lost}", probes.option)
-    field.until_log(waiting, "waiting for the API server")
+    waiting = ns.start_worker("worker-0", f"--kubeconfig={lost}", probes.option)
+    ns.until_log(waiting, "waiting for the API server")
     assert probes.ask("/livez") == (200, "ok\n")
     code, body = probes.ask("/readyz")
     assert (code, body.split(":")[0]) == (503, "not announced")
@@ -65,7 +65,7 @@ def test_a_worker_waits_for_an_api_server_that_is_away_and_can_be_stopped_meanwh
     assert waiting.process.returncode == 0
 
 
-def test_without_the_policy_a_worker_refuses_to_run(fragile: Field) -> None:
+def test_without_the_policy_a_worker_refuses_to_run(fragile: WorkerNamespace) -> None:
     fragile.plane.kubectl(
         "delete", "validatingadmissionpolicybinding", "--all", "--timeout=30s", timeout=40
     )
@@ -84,28 +84,28 @@ def test_without_the_policy_a_worker_refuses_to_run(fragile: Field) -> None:
     assert "not enforced" not in fragile.log(trusting)
 
 
-def test_without_permission_a_worker_says_so_in_one_line(field: Field) -> None:
-    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{field.namespace}/rolebindings"
-    field.api.delete(f"{rules}/asyncjob-worker")
-    worker = field.start_worker("worker-0")
+def test_without_permission_a_worker_says_so_in_one_line(ns: WorkerNamespace) -> None:
+    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{ns.namespace}/rolebindings"
+    ns.api.delete(f"{rules}/asyncjob-worker")
+    worker = ns.start_worker("worker-0")
     worker.wait_ended(30)
     assert worker.process.returncode == 1
-    last = field.log(worker).splitlines()[-1]
+    last = ns.log(worker).splitlines()[-1]
     assert last.startswith("Error: ")
     assert "check the worker's RBAC" in last
 
 
-def test_permission_that_is_lost_later_is_waited_for(field: Field) -> None:
-    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{field.namespace}/rolebindings"
-    worker = field.worker("worker-0")
-    field.create("first", "echo", 1)
-    field.until_phase("first", "Succeeded")
-    binding = field.api.get(f"{rules}/asyncjob-worker")
-    field.api.delete(f"{rules}/asyncjob-worker")
-    field.create("later", "echo", 2)
-    until(lambda: "cannot claim" in field.log(worker), 20, lambda: field.log(worker))
-    assert "may not claim jobs" in field.log(worker)
+def test_permission_that_is_lost_later_is_waited_for(ns: WorkerNamespace) -> None:
+    rules = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{ns.namespace}/rolebindings"
+    worker = ns.worker("worker-0")
+    ns.create("first", "echo", 1)
+    ns.until_phase("first", "Succeeded")
+    binding = ns.api.get(f"{rules}/asyncjob-worker")
+    ns.api.delete(f"{rules}/asyncjob-worker")
+    ns.create("later", "echo", 2)
+    until(lambda: "cannot claim" in ns.log(worker), 20, lambda: ns.log(worker))
+    assert "may not claim jobs" in ns.log(worker)
     for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
         binding["metadata"].pop(name, None)
-    field.api.create(rules, binding)
-    field.until_phase("later", "Succeeded", within=30)
+    ns.api.create(rules, binding)
+    ns.until_phase("later", "Succeeded", within=30)

@@ -10,7 +10,7 @@ import pytest
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob_dev.errors import ApiError
 from support.probes import Probes
-from support.workers import Field, until
+from support.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -23,17 +23,17 @@ AT_ONCE = {"retryPolicy": {"initialDelaySeconds": 0, "jitter": 0}}
 NO_RETRY = {"retryPolicy": {"maxRetries": 0}}
 
 
-def test_a_plain_job_costs_three_writes_and_none_by_the_operator(field: Field) -> None:
-    field.worker("worker-0", "--concurrency=4")
-    field.create("warm-up", "echo", 1)
-    field.until_phase("warm-up", "Succeeded")
-    before = field.writes()
+def test_a_plain_job_costs_three_writes_and_none_by_the_operator(ns: WorkerNamespace) -> None:
+    ns.worker("worker-0", "--concurrency=4")
+    ns.create("warm-up", "echo", 1)
+    ns.until_phase("warm-up", "Succeeded")
+    before = ns.writes()
     for number in range(MANY):
-        field.create(f"j{number}", "echo", {"n": number})
+        ns.create(f"j{number}", "echo", {"n": number})
     for number in range(MANY):
-        field.until_phase(f"j{number}", "Succeeded")
+        ns.until_phase(f"j{number}", "Succeeded")
     time.sleep(QUIET_SECONDS)
-    made = field.writes() - before
+    made = ns.writes() - before
     assert made == Counter({"POST  201": MANY, "PATCH status 200": 2 * MANY})
 
 
@@ -55,146 +55,148 @@ ROUND_TRIPS: list[Any] = [
 CHECKPOINTS = ROUND_TRIPS[:4]
 
 
-def test_a_deadline_behind_it_cancels_a_job_though_a_worker_is_idle(field: Field) -> None:
-    field.worker("worker-0")
+def test_a_deadline_behind_it_cancels_a_job_though_a_worker_is_idle(ns: WorkerNamespace) -> None:
+    ns.worker("worker-0")
     for number in range(MANY):
-        field.create(f"late-{number}", "echo", 1, notAfter=in_seconds(-5))
-    field.create("early", "echo", 1, notAfter=in_seconds(60))
+        ns.create(f"late-{number}", "echo", 1, notAfter=in_seconds(-5))
+    ns.create("early", "echo", 1, notAfter=in_seconds(60))
     for number in range(MANY):
-        status = field.until_phase(f"late-{number}", "Cancelled")
+        status = ns.until_phase(f"late-{number}", "Cancelled")
         assert (status["reason"], status["attempt"]) == ("DeadlineExceeded", 0)
-    assert field.until_phase("early", "Succeeded")["attempt"] == 1
+    assert ns.until_phase("early", "Succeeded")["attempt"] == 1
 
 
-def test_results_and_checkpoints_come_back_exactly(field: Field) -> None:
-    field.worker("worker-0", "--concurrency=8")
+def test_results_and_checkpoints_come_back_exactly(ns: WorkerNamespace) -> None:
+    ns.worker("worker-0", "--concurrency=8")
     for number, value in enumerate(ROUND_TRIPS):
-        field.create(f"r{number}", "echo", value)
-    field.create("c", "checkpoints", {"values": CHECKPOINTS, "gate": "go"})
+        ns.create(f"r{number}", "echo", value)
+    ns.create("c", "checkpoints", {"values": CHECKPOINTS, "gate": "go"})
     for number, value in enumerate(ROUND_TRIPS):
-        assert field.until_phase(f"r{number}", "Succeeded")["result"] == value
+        assert ns.until_phase(f"r{number}", "Succeeded")["result"] == value
     for number, value in enumerate(CHECKPOINTS):
         is_stored = lambda status, wanted=value: status.get("checkpoint") == wanted  # noqa: E731
-        field.until_status("c", is_stored)
-        field.open(f"go-{number}")
-    status = field.until_phase("c", "Succeeded")
+        ns.until_status("c", is_stored)
+        ns.open(f"go-{number}")
+    status = ns.until_phase("c", "Succeeded")
     assert status["checkpoint"] == CHECKPOINTS[-1]
     assert status["result"] == {"seen": CHECKPOINTS[-1]}
 
 
-def test_integers_beyond_64_bits_are_refused_by_name(field: Field) -> None:
-    field.worker()
+def test_integers_beyond_64_bits_are_refused_by_name(ns: WorkerNamespace) -> None:
+    ns.worker()
     with pytest.raises(ApiError):
-        field.create("payload", "echo", {"n": 2**70}, leaseDurationSeconds=4)
-    field.create("result", "power", 63)
-    status = field.until_phase("result", "DeadLetter")
+        ns.create("payload", "echo", {"n": 2**70}, leaseDurationSeconds=4)
+    ns.create("result", "power", 63)
+    status = ns.until_phase("result", "DeadLetter")
     assert status["reason"] == "ResultRefused"
     assert "integer beyond 64 bits" in status["message"]
 
 
-def test_what_is_too_large_ends_as_refused_with_size_and_limit(field: Field) -> None:
-    field.worker("worker-0", "--concurrency=4", "--max-free-json=1400000")
-    field.create("over-limit", "big", 1_500_000)
-    field.create("over-store", "big", 1_300_000, idempotencyKey="k")
-    field.create("checkpoint", "big-checkpoint", {"size": 1_500_000})
-    field.create("stored", "big-checkpoint", {"size": 1_200_000, "ballast": "y" * 700_000})
+def test_what_is_too_large_ends_as_refused_with_size_and_limit(ns: WorkerNamespace) -> None:
+    ns.worker("worker-0", "--concurrency=4", "--max-free-json=1400000")
+    ns.create("over-limit", "big", 1_500_000)
+    ns.create("over-store", "big", 1_300_000, idempotencyKey="k")
+    ns.create("checkpoint", "big-checkpoint", {"size": 1_500_000})
+    ns.create("stored", "big-checkpoint", {"size": 1_200_000, "ballast": "y" * 700_000})
     wanted = {
         "over-limit": ("1500002 bytes", "the limit is 1400000", "--offload-url"),
         "checkpoint": ("1500002 bytes", "the limit is 1400000"),
         "stored": ("1200002 bytes", "1572864"),
     }
     for name, words in wanted.items():
-        status = field.until_phase(name, "DeadLetter")
+        status = ns.until_phase(name, "DeadLetter")
         assert status["reason"] == "ResultRefused"
         assert all(word in status["message"] for word in words)
-    assert len(field.until_phase("over-store", "Succeeded")["result"]) == 1_300_000
+    assert len(ns.until_phase("over-store", "Succeeded")["result"]) == 1_300_000
 
 
-def test_a_result_beyond_the_store_ends_as_refused_with_size_and_limit(field: Field) -> None:
-    field.worker("worker-0", "--max-free-json=4000000")
+def test_a_result_beyond_the_store_ends_as_refused_with_size_and_limit(ns: WorkerNamespace) -> None:
+    ns.worker("worker-0", "--max-free-json=4000000")
     for size in (1_600_000, 3_500_000):
-        field.create(f"big-{size}", "big", size)
-        status = field.until_phase(f"big-{size}", "DeadLetter")
+        ns.create(f"big-{size}", "big", size)
+        status = ns.until_phase(f"big-{size}", "DeadLetter")
         assert status["reason"] == "ResultRefused"
         assert f"{size + 2} bytes" in status["message"]
         assert "1572864" in status["message"]
 
 
-def test_headers_and_parameters_of_the_submitters_request_reach_the_handler(field: Field) -> None:
+def test_headers_and_parameters_of_the_submitters_request_reach_the_handler(
+    ns: WorkerNamespace,
+) -> None:
     request = {
         "headers": {"Accept-Language": ["de", "en"]},
         "routeParams": {"customer": ["42"]},
         "queryParams": {"tag": ["a", "b"]},
     }
-    field.worker()
-    field.create("j", "request", request=request)
-    assert field.until_phase("j", "Succeeded")["result"] == request
+    ns.worker()
+    ns.create("j", "request", request=request)
+    assert ns.until_phase("j", "Succeeded")["result"] == request
 
 
-def test_a_payload_against_the_schema_is_a_dead_letter_at_once(field: Field) -> None:
-    field.worker()
-    field.create("j", "order", {"number": "x"})
-    status = field.until_phase("j", "DeadLetter")
+def test_a_payload_against_the_schema_is_a_dead_letter_at_once(ns: WorkerNamespace) -> None:
+    ns.worker()
+    ns.create("j", "order", {"number": "x"})
+    status = ns.until_phase("j", "DeadLetter")
     assert (status["reason"], status["retries"], status["attempt"]) == ("InvalidPayload", 0, 1)
     assert "number" in status["message"]
 
 
-def test_a_handler_that_calls_sys_exit_fails_and_its_worker_goes_on(field: Field) -> None:
-    field.worker()
-    field.create("leaves", "exit", **NO_RETRY)
-    assert "sys.exit(7)" in field.until_phase("leaves", "DeadLetter")["error"]["message"]
-    field.create("next", "echo", 1)
-    field.until_phase("next", "Succeeded")
+def test_a_handler_that_calls_sys_exit_fails_and_its_worker_goes_on(ns: WorkerNamespace) -> None:
+    ns.worker()
+    ns.create("leaves", "exit", **NO_RETRY)
+    assert "sys.exit(7)" in ns.until_phase("leaves", "DeadLetter")["error"]["message"]
+    ns.create("next", "echo", 1)
+    ns.until_phase("next", "Succeeded")
 
 
-def test_labels_and_annotations_of_users_never_fence_or_delay(field: Field) -> None:
-    worker = field.worker()
-    field.create("j", "steps", {"rows": 40, "hold": 39, "gate": "go"}, leaseDurationSeconds=5)
-    field.until_phase("j", "Running")
+def test_labels_and_annotations_of_users_never_fence_or_delay(ns: WorkerNamespace) -> None:
+    worker = ns.worker()
+    ns.create("j", "steps", {"rows": 40, "hold": 39, "gate": "go"}, leaseDurationSeconds=5)
+    ns.until_phase("j", "Running")
     for number in range(60):
         patch = {"labels": {"n": str(number)}, "annotations": {"a": str(number)}}
-        field.patch("j", {"metadata": patch})
-    field.until_status("j", lambda status: status["lease"]["renewals"] >= 2)
-    field.open("go")
+        ns.patch("j", {"metadata": patch})
+    ns.until_status("j", lambda status: status["lease"]["renewals"] >= 2)
+    ns.open("go")
     for number in range(20):
-        field.patch("j", {"metadata": {"labels": {"n": f"late-{number}"}}})
-    status = field.until_phase("j", "Succeeded")
+        ns.patch("j", {"metadata": {"labels": {"n": f"late-{number}"}}})
+    status = ns.until_phase("j", "Succeeded")
     assert (status["attempt"], len(status["result"])) == (1, 40)
-    assert "fenced" not in field.log(worker)
-    assert "not stored yet" not in field.log(worker)
+    assert "fenced" not in ns.log(worker)
+    assert "not stored yet" not in ns.log(worker)
 
 
 @pytest.mark.parametrize("type_", ["wait", "wait-sync"])
-def test_a_cancel_reaches_a_running_handler(field: Field, type_: str) -> None:
-    worker = field.worker()
-    field.create("j", type_, "never")
-    field.until_trace("begin j 1")
-    field.cancel("j")
-    status = field.until_phase("j", "Cancelled")
+def test_a_cancel_reaches_a_running_handler(ns: WorkerNamespace, type_: str) -> None:
+    worker = ns.worker()
+    ns.create("j", type_, "never")
+    ns.until_trace("begin j 1")
+    ns.cancel("j")
+    status = ns.until_phase("j", "Cancelled")
     assert status["reason"] == "CancelRequested"
-    assert "fenced" not in field.log(worker)
+    assert "fenced" not in ns.log(worker)
 
 
 def test_handlers_that_never_return_time_out_and_the_worker_restarts_without_slots(
-    field: Field,
+    ns: WorkerNamespace,
 ) -> None:
-    worker = field.worker("worker-0", "--concurrency=2", "--stop-wait=0.5")
+    worker = ns.worker("worker-0", "--concurrency=2", "--stop-wait=0.5")
     limits: dict[str, Any] = {"executionTimeoutSeconds": 1, **NO_RETRY}
-    field.create("async", "stubborn", "never", **limits)
-    field.create("sync", "stubborn-sync", "never", **limits)
+    ns.create("async", "stubborn", "never", **limits)
+    ns.create("sync", "stubborn-sync", "never", **limits)
     for name in ("async", "sync"):
-        status = field.until_phase(name, "DeadLetter")
+        status = ns.until_phase(name, "DeadLetter")
         assert status["error"]["type"] == "ExecutionTimeout"
         assert status["error"]["category"] == "Timeout"
     worker.wait_ended(20)
     assert worker.process.returncode == 3
-    assert "every slot is held by an abandoned handler" in field.log(worker)
+    assert "every slot is held by an abandoned handler" in ns.log(worker)
 
 
-def test_a_timeout_goes_through_the_retry_flow(field: Field) -> None:
-    field.worker()
-    field.create("j", "wait", "never", executionTimeoutSeconds=1, **AT_ONCE)
-    status = field.until_status("j", lambda status: status["attempt"] == 2)
+def test_a_timeout_goes_through_the_retry_flow(ns: WorkerNamespace) -> None:
+    ns.worker()
+    ns.create("j", "wait", "never", executionTimeoutSeconds=1, **AT_ONCE)
+    status = ns.until_status("j", lambda status: status["attempt"] == 2)
     assert [entry["reason"] for entry in status["history"]] == [
         "ExecutionTimeout",
         "BackoffElapsed",
@@ -202,39 +204,41 @@ def test_a_timeout_goes_through_the_retry_flow(field: Field) -> None:
     assert status["retries"] == 1
 
 
-def test_a_handler_that_blocks_the_event_loop_costs_its_neighbours_nothing(field: Field) -> None:
+def test_a_handler_that_blocks_the_event_loop_costs_its_neighbours_nothing(
+    ns: WorkerNamespace,
+) -> None:
     probes = Probes.on_free_port()
-    worker = field.worker("worker-0", "--concurrency=3", "--stall-limit=4", probes.option)
+    worker = ns.worker("worker-0", "--concurrency=3", "--stall-limit=4", probes.option)
     for name, type_ in (("in-loop", "wait"), ("in-thread", "wait-sync")):
-        field.create(name, type_, "go", leaseDurationSeconds=LEASE)
-        field.until_trace(f"begin {name} 1")
+        ns.create(name, type_, "go", leaseDurationSeconds=LEASE)
+        ns.until_trace(f"begin {name} 1")
     limits: dict[str, Any] = {"executionTimeoutSeconds": 1, "leaseDurationSeconds": LEASE}
-    field.create("blocker", "block", "unblock", **limits, **NO_RETRY)
-    field.until_trace("begin blocker 1")
+    ns.create("blocker", "block", "unblock", **limits, **NO_RETRY)
+    ns.until_trace("begin blocker 1")
     assert probes.ask("/livez") == (200, "ok\n")
 
     # The worker cannot end the attempt, so the operator does; neighbours live longer than a lease.
-    before = field.until_phase("blocker", "DeadLetter", within=20)
+    before = ns.until_phase("blocker", "DeadLetter", within=20)
     for name in ("in-loop", "in-thread"):
-        field.until_status(name, lambda status: status["lease"]["renewals"] >= 5)
-    field.until_log(worker, "fenced")
+        ns.until_status(name, lambda status: status["lease"]["renewals"] >= 5)
+    ns.until_log(worker, "fenced")
     code, body = probes.ask("/livez")
     assert (code, body.startswith("event loop: blocked for")) == (503, True)
     assert probes.ask("/readyz") == (200, "ok\n")
     blocked = probes.metrics()
 
-    field.open("go")
-    field.open("unblock")
-    field.until_log(worker, "attempt ended without an outcome")
+    ns.open("go")
+    ns.open("unblock")
+    ns.until_log(worker, "attempt ended without an outcome")
     for name in ("in-loop", "in-thread"):
-        status = field.until_phase(name, "Succeeded")
+        status = ns.until_phase(name, "Succeeded")
         assert (status["attempt"], len(status["history"])) == (1, 1)
-    field.until_log(worker, "event loop runs again")
+    ns.until_log(worker, "event loop runs again")
     until(lambda: probes.ask("/livez")[0] == 200, 5, lambda: str(probes.ask("/livez")))
-    assert field.status("blocker") == before
+    assert ns.status("blocker") == before
     assert len(before["history"]) == 1
 
-    log = field.log(worker)
+    log = ns.log(worker)
     stalls = [line for line in log.splitlines() if "event loop blocked" in line]
     assert len(stalls) == 1
     assert all(word in stalls[0] for word in ("job=blocker", "type=block", "worker_app.py"))
@@ -248,22 +252,22 @@ def test_a_handler_that_blocks_the_event_loop_costs_its_neighbours_nothing(field
     assert after.total("asyncjob_worker_lease_renewals_total", outcome="stored") >= 10
 
 
-def test_a_worker_leaves_types_that_it_does_not_know_to_those_that_do(field: Field) -> None:
+def test_a_worker_leaves_types_that_it_does_not_know_to_those_that_do(ns: WorkerNamespace) -> None:
     both = {"worker-0": "support.worker_app:app", "worker-1": "support.worker_app:specialist"}
     probes = {name: Probes.on_free_port() for name in both}
     for name, app in both.items():
-        field.start_worker(name, "--concurrency=2", probes[name].option, app=app)
+        ns.start_worker(name, "--concurrency=2", probes[name].option, app=app)
     types = {"tiny": "worker-0", "special": "worker-1"}
     for number in range(MANY):
-        field.create(f"nobodys-{number}", "unheard-of")
+        ns.create(f"nobodys-{number}", "unheard-of")
         for type_ in types:
-            field.create(f"{type_}-{number}", type_)
+            ns.create(f"{type_}-{number}", type_)
     for type_, holder in types.items():
         for number in range(MANY):
-            status = field.until_phase(f"{type_}-{number}", "Succeeded")
+            status = ns.until_phase(f"{type_}-{number}", "Succeeded")
             assert status["history"][0]["worker"].startswith(f"{holder}/")
     for number in range(MANY):
-        status = field.status(f"nobodys-{number}")
+        status = ns.status(f"nobodys-{number}")
         assert (status["phase"], status["attempt"]) == ("Queued", 0)
     for name in both:
         seen = probes[name].metrics()

@@ -11,7 +11,7 @@ import pytest
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.names import JOBS, collection_path
 from support.probes import Probes
-from support.workers import Field
+from support.workers import WorkerNamespace
 
 pytestmark = [
     pytest.mark.integration,
@@ -34,8 +34,8 @@ job and forgets to drop is several KiB, so that 9,000 of them would be tens of M
 class Creation:
     """Creates jobs by several connections, never far ahead of the worker."""
 
-    def __init__(self, field: Field, session: KubeSession, probes: Probes) -> None:
-        self._path = collection_path(field.namespace, JOBS)
+    def __init__(self, ns: WorkerNamespace, session: KubeSession, probes: Probes) -> None:
+        self._path = collection_path(ns.namespace, JOBS)
         self._session = session
         self._probes = probes
         self._numbers = count()
@@ -79,24 +79,24 @@ class Creation:
 
 
 async def test_memory_stays_flat_over_10000_jobs_and_each_runs_once(
-    field: Field, record_property: Any
+    ns: WorkerNamespace, record_property: Any
 ) -> None:
     probes = Probes.on_free_port()
-    worker = await asyncio.to_thread(field.worker, "worker-0", "--concurrency=16", probes.option)
+    worker = await asyncio.to_thread(ns.worker, "worker-0", "--concurrency=16", probes.option)
     async with AsyncExitStack() as stack:
-        access = await load_access(str(field.plane.kubeconfig), field.namespace)
+        access = await load_access(str(ns.plane.kubeconfig), ns.namespace)
         session = await stack.enter_async_context(KubeSession(access, field_manager="test"))
-        creation = Creation(field, session, probes)
+        creation = Creation(ns, session, probes)
         await creation.run()
         found = Counter[tuple[str, int]]()
-        async for job in session.list(collection_path(field.namespace, JOBS)):
+        async for job in session.list(collection_path(ns.namespace, JOBS)):
             status: Any = job["status"]
             found[status["phase"], status["attempt"]] += 1
     early, late = creation.most(0, PART), creation.most(JOBS_IN_ALL - PART, JOBS_IN_ALL)
     record_property("resident_bytes", [early, late])
     print(f"resident: {early / 2**20:.1f} → {late / 2**20:.1f} MiB")  # noqa: T201
     assert found == {("Succeeded", 1): JOBS_IN_ALL}
-    runs = Counter(field.trace("tiny"))
+    runs = Counter(ns.trace("tiny"))
     assert (len(runs), runs.total()) == (JOBS_IN_ALL, JOBS_IN_ALL)
     assert late - early < MOST_GROWTH
     assert worker.process.running

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from support.collector import Collector, Seen
-from support.workers import Field, until
+from support.workers import WorkerNamespace, until
 
 pytestmark = pytest.mark.integration
 
@@ -34,21 +34,21 @@ def one(spans: list[Seen]) -> Seen:
     return span
 
 
-def test_retries_and_children_join_the_trace_of_whoever_submitted(field: Field) -> None:
+def test_retries_and_children_join_the_trace_of_whoever_submitted(ns: WorkerNamespace) -> None:
     assert not any(name.startswith("OTEL_") for name in os.environ)
     with Collector() as collector:
         options = ("--concurrency=2",)
-        worker = field.worker(
+        worker = ns.worker(
             "worker-0", *options, app="support.traced_app:app", env=environment(collector)
         )
-        field.create("trip", "trip", "north", traceparent=TRACEPARENT)
-        field.create("alone", "leg", "south")
-        field.until_phase("trip", "Succeeded")
-        field.until_phase("alone", "Succeeded")
+        ns.create("trip", "trip", "north", traceparent=TRACEPARENT)
+        ns.create("alone", "leg", "south")
+        ns.until_phase("trip", "Succeeded")
+        ns.until_phase("alone", "Succeeded")
         until(lambda: len(collector.named("walking")) == 2, 10, lambda: str(collector.spans))
         until(lambda: len(collector.named("run leg")) == 2, 10, lambda: str(collector.spans))
         until(lambda: len(collector.named("run trip")) == 2, 10, lambda: str(collector.spans))
-        log = field.log(worker)
+        log = ns.log(worker)
 
     mine = {span.name for span in collector.spans if span.trace_id == TRACE_ID}
     assert mine == {"claim trip", "run trip", "packing", "claim leg", "run leg", "walking"}
@@ -77,7 +77,7 @@ def test_retries_and_children_join_the_trace_of_whoever_submitted(field: Field) 
 
     # A job that nobody gave a trace has that of its UID.
     alone = one([span for span in collector.named("run leg") if span.trace_id != TRACE_ID])
-    assert alone.trace_id == field.get("alone")["metadata"]["uid"].replace("-", "")
+    assert alone.trace_id == ns.get("alone")["metadata"]["uid"].replace("-", "")
 
     said = [(line["job"], line["attempt"], line["trace_id"]) for line in lines(log, "on the way")]
     assert said == [("trip", 1, TRACE_ID), ("trip", 2, TRACE_ID)]

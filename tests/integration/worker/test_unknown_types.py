@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_dev.api import Object
 from asyncjob_worker.leases.registration import lease_path
-from support.workers import Field, until
+from support.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -14,65 +14,65 @@ QUEUE = "mixed"
 STRICT = {"unknownType": "DeadLetter"}
 
 
-def renew(field: Field, *workers: str) -> None:
+def renew(ns: WorkerNamespace, *workers: str) -> None:
     """Renew announcements, as the workers themselves do every quarter of a minute."""
     time = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     for worker in workers:
-        field.api.merge(lease_path(field.namespace, worker), {"spec": {"renewTime": time}})
+        ns.api.merge(lease_path(ns.namespace, worker), {"spec": {"renewTime": time}})
 
 
-def until_given_up(field: Field, name: str, *workers: str) -> Object:
+def until_given_up(ns: WorkerNamespace, name: str, *workers: str) -> Object:
     """Return the status of the dead letter; the workers go on living meanwhile."""
 
     def look() -> Object | None:
-        renew(field, *workers)
-        status = field.status(name)
+        renew(ns, *workers)
+        status = ns.status(name)
         return status if status["phase"] == "DeadLetter" else None
 
-    return until(look, 15, lambda: str(field.status(name)))
+    return until(look, 15, lambda: str(ns.status(name)))
 
 
 def test_a_type_goes_to_who_knows_it_and_is_given_up_once_no_live_worker_does(
-    field: Field,
+    ns: WorkerNamespace,
 ) -> None:
-    field.queue(QUEUE, **STRICT)
-    field.queue("empty", **STRICT)
-    field.queue("patient", defaults={"queueTimeoutSeconds": 5})
-    field.create("nobody-there", "echo", queue="empty")
+    ns.queue(QUEUE, **STRICT)
+    ns.queue("empty", **STRICT)
+    ns.queue("patient", defaults={"queueTimeoutSeconds": 5})
+    ns.create("nobody-there", "echo", queue="empty")
     usual = ("usual", f"--queue={QUEUE}")
-    other = field.worker("other", f"--queue={QUEUE}", app="support.other_worker_app:app")
-    field.worker(*usual)
-    field.worker("patient", "--queue=patient")
+    other = ns.worker("other", f"--queue={QUEUE}", app="support.other_worker_app:app")
+    ns.worker(*usual)
+    ns.worker("patient", "--queue=patient")
 
     for name, job_type in (("one", "echo"), ("two", "elsewhere")):
-        field.create(name, job_type, 1, queue=QUEUE)
-        status = field.until_phase(name, "Succeeded")
+        ns.create(name, job_type, 1, queue=QUEUE)
+        status = ns.until_phase(name, "Succeeded")
         assert status["attempt"] == 1
         assert status["history"][-1]["worker"].startswith(
             "usual/" if job_type == "echo" else "other/"
         )
 
-    field.create("typo", "ehco", queue=QUEUE)
-    field.create("patient", "ehco", queue="patient")
-    status = until_given_up(field, "typo", "usual", "other", "patient")
+    ns.create("typo", "ehco", queue=QUEUE)
+    ns.create("patient", "ehco", queue="patient")
+    status = until_given_up(ns, "typo", "usual", "other", "patient")
     assert (status["reason"], status["attempt"]) == ("UnknownType", 0)
     assert (
         f"no live worker of queue {QUEUE} lists type ehco; 2 live workers list"
         in (status["message"])
     )
-    assert field.until_phase("patient", "DeadLetter")["reason"] == "QueueTimeout"
+    assert ns.until_phase("patient", "DeadLetter")["reason"] == "QueueTimeout"
 
-    field.create("held", "wait", "go", queue=QUEUE)
-    field.until_trace("begin held 1")
+    ns.create("held", "wait", "go", queue=QUEUE)
+    ns.until_trace("begin held 1")
     other.terminate()
     other.wait_ended(20)
-    field.create("orphaned", "elsewhere", queue=QUEUE)
-    status = until_given_up(field, "orphaned", "usual")
+    ns.create("orphaned", "elsewhere", queue=QUEUE)
+    status = until_given_up(ns, "orphaned", "usual")
     assert "1 live worker lists" in status["message"]
-    assert field.status("held")["phase"] == "Running"
-    assert field.status("nobody-there")["phase"] == "Queued"
-    field.open("go")
+    assert ns.status("held")["phase"] == "Running"
+    assert ns.status("nobody-there")["phase"] == "Queued"
+    ns.open("go")
 
-    field.worker("third", f"--queue={QUEUE}", app="support.other_worker_app:app")
-    field.patch("orphaned", {"spec": {"redrive": 1}})
-    assert field.until_phase("orphaned", "Succeeded")["redrives"] == 1
+    ns.worker("third", f"--queue={QUEUE}", app="support.other_worker_app:app")
+    ns.patch("orphaned", {"spec": {"redrive": 1}})
+    assert ns.until_phase("orphaned", "Succeeded")["redrives"] == 1

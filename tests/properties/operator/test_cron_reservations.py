@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.cron_world import Replica, World, world_of
+from support.cron_world import CronJobStore, Replica, store_of
 from support.schedules import seconds
 
 REPLICAS = 3
@@ -33,10 +33,10 @@ policies = st.sampled_from(["Allow", "Forbid", "Replace"])
 class Play:
     """A script, played by several replicas that all believe to lead."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, store: CronJobStore) -> None:
+        self.store = store
         self.count = REPLICAS
-        self.replicas = [Replica(world, "r" * (number + 1)) for number in range(REPLICAS)]
+        self.replicas = [Replica(store, "r" * (number + 1)) for number in range(REPLICAS)]
 
     async def do(self, event: str, which: int, how: float) -> None:
         """Let one thing happen."""
@@ -48,49 +48,49 @@ class Play:
         elif event == "crash":
             await self.replicas[which].crash()
             self.count += 1
-            self.replicas[which] = Replica(self.world, "r" * self.count)
+            self.replicas[which] = Replica(self.store, "r" * self.count)
         else:
             self._happen(event, which, how)
 
     def _happen(self, event: str, which: int, how: float) -> None:
-        world = self.world
+        store = self.store
         match event:
             case "clock":
                 self.replicas[which].skew = how
             case "advance":
-                world.now += which
+                store.now += which
             case "trigger":
-                world.cron["spec"]["trigger"] = world.cron["spec"].get("trigger", 0) + 1
-                world.stamped(world.cron)
+                store.cron["spec"]["trigger"] = store.cron["spec"].get("trigger", 0) + 1
+                store.stamped(store.cron)
             case _:
                 self._end_or_delete(event)
 
     def _end_or_delete(self, event: str) -> None:
-        world = self.world
+        store = self.store
         if event == "finish":
-            for name in world.live:
-                world.finish(name)
+            for name in store.live:
+                store.finish(name)
             return
         # Whoever deletes the job of a run within the seconds of its creation may get it again.
-        over = [name for name in world.jobs if name not in (*world.live, *world.reserved)]
+        over = [name for name in store.jobs if name not in (*store.live, *store.reserved)]
         for name in over:
-            world.delete(name)
+            store.delete(name)
 
     async def come_to_rest(self) -> None:
         """Let one replica with a right clock do all that is left."""
         for replica in self.replicas:
             await replica.crash()
-        last = Replica(self.world, "last" * 9)
+        last = Replica(self.store, "last" * 9)
         for _ in range(20):
-            self.world.now += 16
+            self.store.now += 16
             await last.run(200)
-            for name in self.world.live:
-                self.world.finish(name)
+            for name in self.store.live:
+                self.store.finish(name)
         await last.crash()
 
 
-async def play(world: World, script: list[tuple[str, int, float]]) -> None:
-    whole = Play(world)
+async def play(store: CronJobStore, script: list[tuple[str, int, float]]) -> None:
+    whole = Play(store)
     for event, which, how in script:
         await whole.do(event, which, how)
     await whole.come_to_rest()
@@ -101,16 +101,16 @@ async def play(world: World, script: list[tuple[str, int, float]]) -> None:
 def test_no_time_is_run_twice_and_none_decided_on_is_forgotten(
     policy: str, script: list[tuple[str, int, float]]
 ) -> None:
-    world = world_of(
+    store = store_of(
         concurrencyPolicy=policy, successfulJobsHistoryLimit=1, failedJobsHistoryLimit=1
     )
-    asyncio.run(play(world, script))
-    assert [name for name, count in Counter(world.created).items() if count > 1] == []
-    assert "reserved" not in world.cron["status"]
+    asyncio.run(play(store, script))
+    assert [name for name, count in Counter(store.created).items() if count > 1] == []
+    assert "reserved" not in store.cron["status"]
     if policy != "Allow":
-        assert world.overlaps == []
-    accounted = len([name for name in world.created if "-t" not in name[7:]])
-    missed = world.cron["status"].get("missed", 0)
-    settled = world.cron["status"]["settledTime"]
+        assert store.overlaps == []
+    accounted = len([name for name in store.created if "-t" not in name[7:]])
+    missed = store.cron["status"].get("missed", 0)
+    settled = store.cron["status"]["settledTime"]
     passed = (seconds(settled[:16]) - seconds("2026-11-20T01:00")) // 3600
     assert accounted + missed == passed

@@ -16,8 +16,8 @@ from asyncjob.names import job_path
 from asyncjob_operator.core.admission.reservations import is_active
 from asyncjob_operator.core.snapshot import never_started
 from support.fake_session import FakeSession
+from support.operator_harness import OperatorHarness
 from support.snapshots import raw, stamp
-from support.world import World
 
 NAMES: Final = "abc"
 SPEC: Final = {"deduplicationId": "one"}
@@ -72,10 +72,10 @@ class Pair:
 
     def __init__(self) -> None:
         self.session = HeldSession()
-        self.worlds = [World(session=self.session) for _ in range(2)]
+        self.harnesses = [OperatorHarness(session=self.session) for _ in range(2)]
         self.tasks: list[asyncio.Task[None] | None] = [None, None]
-        for world in self.worlds:
-            world.blind = True
+        for harness in self.harnesses:
+            harness.blind = True
         self.session.holds = True
 
     def objects(self) -> dict[str, Any]:
@@ -90,13 +90,13 @@ class Pair:
     async def show(self, number: int, name: str) -> None:
         """Let an operator see a job as it is now."""
         if name in self.objects():
-            self.worlds[number].observer.on_update(self.objects()[name], just_changed=True)
+            self.harnesses[number].observer.on_update(self.objects()[name], just_changed=True)
 
     async def begin(self, number: int, name: str) -> None:
         """Let an operator see a job, and act on it up to its first request."""
         if not self.tasks[number]:
             await self.show(number, name)
-            self.tasks[number] = asyncio.create_task(self.worlds[number].act(f"uid-{name}"))
+            self.tasks[number] = asyncio.create_task(self.harnesses[number].act(f"uid-{name}"))
             await self._until_held(number)
 
     async def go_on(self, number: int) -> None:
@@ -113,14 +113,14 @@ class Pair:
 
     async def end(self, name: str, phase: str) -> None:
         """Have a worker run a job, if it may."""
-        if name in self.worlds[0].claimable():
-            self.worlds[0].end(name, phase)
+        if name in self.harnesses[0].claimable():
+            self.harnesses[0].end(name, phase)
 
     async def redrive(self, name: str) -> None:
         """Ask for another redrive of a job."""
         if name in self.objects():
             done = self.objects()[name]["status"].get("redrives", 0)
-            self.worlds[0].change_spec(name, redrive=done + 1)
+            self.harnesses[0].change_spec(name, redrive=done + 1)
 
     async def _until_held(self, number: int) -> None:
         task = self.tasks[number]

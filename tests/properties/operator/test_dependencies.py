@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asyncjob_operator.core.dependencies import find_cycle
 from asyncjob_operator.core.options import DecisionOptions
-from support.world import World
+from support.operator_harness import OperatorHarness
 
 SIZE = 7
 TIMEOUT = 100.0
@@ -59,7 +59,7 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.world = World(DecisionOptions(missing_dependency_timeout=TIMEOUT))
+        self.harness = OperatorHarness(DecisionOptions(missing_dependency_timeout=TIMEOUT))
         self.late: set[str] = set()
         """Children created after their parent had ended: a dependent may have started before."""
 
@@ -69,21 +69,21 @@ class Run:
             spec = {"cancel": True} if name in self.plan.cancelled else {}
             spec |= {"cancelCascade": True} if self.plan.cancelled.get(name) else {}
             parent = self.plan.parents.get(name, "")
-            if parent in self.plan.order[:number] and self.world.is_finished(parent):
+            if parent in self.plan.order[:number] and self.harness.is_finished(parent):
                 self.late.add(name)
-            self.world.create(name, *self.plan.needs[name], parent=parent, **spec)
+            self.harness.create(name, *self.plan.needs[name], parent=parent, **spec)
             if number % 2:
-                await self.world.settle()
-        await self.world.settle()
+                await self.harness.settle()
+        await self.harness.settle()
         for step in range(3 * SIZE):
-            for ready in self.world.claimable()[:1]:
+            for ready in self.harness.claimable()[:1]:
                 self.check(ready)
-                self.world.end(ready, self.plan.ends[ready])
+                self.harness.end(ready, self.plan.ends[ready])
             if step == restart_at:
-                self.world.restart()
-            await self.world.settle()
-            if not self.world.claimable():
-                await self.world.pass_time(TIMEOUT)
+                self.harness.restart()
+            await self.harness.settle()
+            if not self.harness.claimable():
+                await self.harness.pass_time(TIMEOUT)
 
     def check(self, name: str) -> None:
         """Check that the job may start: all it depends on has finished, and rightly."""
@@ -96,9 +96,9 @@ class Run:
 
     def check_end(self, name: str, need: dict[str, Any]) -> None:
         """Check that the job has ended as is needed."""
-        assert self.world.is_finished(name)
+        assert self.harness.is_finished(name)
         if need.get("outcome") != "Any":
-            assert self.world.status(name)["phase"] == "Succeeded"
+            assert self.harness.status(name)["phase"] == "Succeeded"
 
 
 @settings(max_examples=150, deadline=None)
@@ -108,8 +108,8 @@ def test_no_job_starts_before_its_dependencies_have_finished_and_all_end(
 ) -> None:
     run = Run(plan)
     asyncio.run(run.play(restart_at))
-    unfinished = [name for name in plan.order if not run.world.is_finished(name)]
-    assert [run.world.state(name) for name in unfinished] == []
+    unfinished = [name for name in plan.order if not run.harness.is_finished(name)]
+    assert [run.harness.state(name) for name in unfinished] == []
 
 
 @settings(max_examples=150, deadline=None)
@@ -117,8 +117,8 @@ def test_no_job_starts_before_its_dependencies_have_finished_and_all_end(
 def test_where_jobs_wait_for_one_another_all_end_as_well(plan: Plan, restart_at: int) -> None:
     run = Run(plan)
     asyncio.run(run.play(restart_at))
-    unfinished = [name for name in plan.order if not run.world.is_finished(name)]
-    assert [run.world.state(name) for name in unfinished] == []
+    unfinished = [name for name in plan.order if not run.harness.is_finished(name)]
+    assert [run.harness.state(name) for name in unfinished] == []
 
 
 graphs = st.dictionaries(st.integers(0, 8), st.lists(st.integers(0, 8), max_size=4), max_size=9)

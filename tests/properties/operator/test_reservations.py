@@ -184,7 +184,7 @@ SOME: Final = st.lists(
 )
 
 
-def stage(limit: int) -> tuple[Server, tuple[Operator, Operator]]:
+def prepared(limit: int) -> tuple[Server, tuple[Operator, Operator]]:
     """Return a server and two operators that have seen all of it once."""
     server = Server(maxConcurrency=limit)
     operators = (Operator(server), Operator(server))
@@ -203,14 +203,14 @@ def play(server: Server, operators: tuple[Operator, Operator], step: Step) -> No
 @settings(max_examples=400, deadline=None)
 @given(st.integers(1, 2), SOME)
 def test_a_limit_holds_whatever_the_operators_have_seen(limit: int, steps: list[Step]) -> None:
-    server, operators = stage(limit)
+    server, operators = prepared(limit)
     for step in steps:
         play(server, operators, step)
         assert len(server.occupied()) <= limit, (step, server.jobs, server.queue)
 
 
 def test_a_place_stays_with_its_job_though_another_operator_has_not_seen_it_queued_yet() -> None:
-    server, (one, other) = stage(1)
+    server, (one, other) = prepared(1)
     server.suspend("a")
     one.sync_job("a")
     other.sync_job("a")
@@ -231,7 +231,7 @@ def test_a_place_stays_with_its_job_though_another_operator_has_not_seen_it_queu
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 2), SOME)
 def test_places_are_given_again_once_all_has_been_seen(limit: int, steps: list[Step]) -> None:
-    server, operators = stage(limit)
+    server, operators = prepared(limit)
     for step in steps:
         play(server, operators, step)
     one = operators[0]

@@ -1,6 +1,6 @@
 """Writes that the API server has to refuse, each of which breaks one rule and no other."""
 
-from support.forbidden.case import Case, Scene
+from support.forbidden.case import Case, ForbiddenSetup
 from support.forbidden.claims import CLAIMS
 from support.forbidden.crons import CRONS
 from support.forbidden.leases import LEASES
@@ -22,4 +22,4 @@ OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *REMOVALS, *SETTINGS, *SOURCES, *SHA
 
 CASES: tuple[Case, ...] = (*WORKERS, *OTHERS)
 
-__all__ = ["CASES", "OTHERS", "WORKERS", "Case", "Scene"]
+__all__ = ["CASES", "OTHERS", "WORKERS", "Case", "ForbiddenSetup"]

@@ -15,7 +15,7 @@ NUMBERS = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Scene:
+class ForbiddenSetup:
     """A namespace with two workers; `dry` keeps the forbidden writes from taking effect."""
 
     space: Space
@@ -35,7 +35,7 @@ class Scene:
         return life.bring(phase)
 
 
-Attempt = Callable[[Scene], Answer]
+Attempt = Callable[[ForbiddenSetup], Answer]
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ def merged(target: Any, changes: dict[str, Any]) -> dict[str, Any]:
 def claim(rule: str, title: str, *, spec: dict[str, Any] | None = None, **changes: Any) -> Case:
     """Return a claim by a worker in its own name, with some fields of the status changed."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(**(spec or {}))
-        body = claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(**(spec or {}))
+        body = claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid)
         body["status"] = merged(body["status"], changes)
-        return scene.acting(scene.worker.client).merge(life.status_path, body)
+        return setup.acting(setup.worker.client).merge(life.status_path, body)
 
     return Case(rule, title, attempt)
 
@@ -74,9 +74,9 @@ def claim(rule: str, title: str, *, spec: dict[str, Any] | None = None, **change
 def report(rule: str, title: str, **changes: Any) -> Case:
     """Return a write by the holder of a running job that leaves the phase as it is."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.RUNNING)
-        return scene.acting(scene.worker.client).merge(life.status_path, {"status": changes})
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.RUNNING)
+        return setup.acting(setup.worker.client).merge(life.status_path, {"status": changes})
 
     return Case(rule, title, attempt)
 
@@ -86,9 +86,9 @@ def outcome(
 ) -> Case:
     """Return a change of phase by the holder of a running job, with some fields changed."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.RUNNING, **(spec or {}))
-        return life.move(decide, scene.acting(scene.worker.client), **changes)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.RUNNING, **(spec or {}))
+        return life.move(decide, setup.acting(setup.worker.client), **changes)
 
     return Case(rule, title, attempt)
 
@@ -96,9 +96,9 @@ def outcome(
 def operator_move(rule: str, title: str, phase: Phase, decide: Decide, **changes: Any) -> Case:
     """Return a change of phase by the operator, with some fields changed."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(phase)
-        return life.move(decide, scene.acting(scene.operator), **changes)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(phase)
+        return life.move(decide, setup.acting(setup.operator), **changes)
 
     return Case(rule, title, attempt)
 
@@ -106,12 +106,12 @@ def operator_move(rule: str, title: str, phase: Phase, decide: Decide, **changes
 def operator_report(rule: str, title: str, phase: Phase, **changes: Any) -> Case:
     """Return a write by the operator that leaves the phase as it is."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(phase)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(phase)
         operations = [
             {"op": "add", "path": f"/status/{name}", "value": value}
             for name, value in changes.items()
         ]
-        return scene.acting(scene.operator).patch(life.status_path, operations)
+        return setup.acting(setup.operator).patch(life.status_path, operations)
 
     return Case(rule, title, attempt)

@@ -5,7 +5,7 @@ from typing import Final
 from asyncjob.lifecycle.policy import EffectivePolicy
 from support.api import Answer
 from support.builders import at, claim_of
-from support.forbidden.case import Case, Scene, claim
+from support.forbidden.case import Case, ForbiddenSetup, claim
 from support.lives import released
 
 _RETRY_RULES: Final = {
@@ -20,13 +20,13 @@ _RETRY_RULES: Final = {
 }
 
 
-def _with_the_last_claims_id(scene: Scene) -> Answer:
-    life = scene.life()
+def _with_the_last_claims_id(setup: ForbiddenSetup) -> Answer:
+    life = setup.life()
     first = life.claim()["status"]["claim"]
-    life.move(released, scene.worker.client).object()
-    body = claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid)
+    life.move(released, setup.worker.client).object()
+    body = claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid)
     body["status"]["claim"] = first
-    return scene.acting(scene.worker.client).merge(life.status_path, body)
+    return setup.acting(setup.worker.client).merge(life.status_path, body)
 
 
 def _against(rule: str) -> Case:

@@ -5,36 +5,36 @@ from typing import Any, Final
 from asyncjob.names import CRON_JOBS, collection_path
 from support.api import Answer
 from support.builders import at, cron_job
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 
 
 def _created(rule: str, title: str, **spec: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
+    def attempt(setup: ForbiddenSetup) -> Answer:
         body = cron_job(f"case-{next(NUMBERS)}")
         body["spec"] |= spec
-        return scene.acting(scene.space.admin).create(
-            collection_path(scene.space.name, CRON_JOBS), body
+        return setup.acting(setup.space.admin).create(
+            collection_path(setup.space.name, CRON_JOBS), body
         )
 
     return Case(rule, title, attempt)
 
 
-def _settled_back(scene: Scene) -> Answer:
-    path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
-    scene.space.admin.create(path, cron_job(name)).object()
+def _settled_back(setup: ForbiddenSetup) -> Answer:
+    path, name = collection_path(setup.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    setup.space.admin.create(path, cron_job(name)).object()
     later, earlier = ({"status": {"settledTime": at(time)}} for time in (60, 0))
-    scene.operator.merge(f"{path}/{name}/status", later).object()
-    return scene.acting(scene.operator).merge(f"{path}/{name}/status", earlier)
+    setup.operator.merge(f"{path}/{name}/status", later).object()
+    return setup.acting(setup.operator).merge(f"{path}/{name}/status", earlier)
 
 
 def _trigger(value: int | None) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path, name = collection_path(setup.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
         body = cron_job(name)
         body["spec"]["trigger"] = 3
-        scene.space.admin.create(path, body).object()
+        setup.space.admin.create(path, body).object()
         change = {"spec": {"trigger": value}}
-        return scene.acting(scene.space.admin).merge(f"{path}/{name}", change)
+        return setup.acting(setup.space.admin).merge(f"{path}/{name}", change)
 
     return Case("cron.trigger-grows", f"a trigger that becomes {value}", attempt)
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from asyncjob.names import OPERATOR_LEASE, POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
 from support.api import Answer
-from support.forbidden.case import Case, Scene
+from support.forbidden.case import Case, ForbiddenSetup
 
 _GROUP: Final = "apis/coordination.k8s.io/v1"
 
@@ -16,44 +16,44 @@ def _lease(name: str, uid: str) -> dict[str, Any]:
     }
 
 
-def _create(scene: Scene, name: str, uid: str) -> Answer:
-    path = scene.space.path("leases", _GROUP)
-    return scene.acting(scene.worker.client).create(path, _lease(name, uid))
+def _create(setup: ForbiddenSetup, name: str, uid: str) -> Answer:
+    path = setup.space.path("leases", _GROUP)
+    return setup.acting(setup.worker.client).create(path, _lease(name, uid))
 
 
-def _of_another(scene: Scene) -> Answer:
-    return _create(scene, WORKER_LEASE_PREFIX + scene.other.pod, scene.worker.pod_uid)
+def _of_another(setup: ForbiddenSetup) -> Answer:
+    return _create(setup, WORKER_LEASE_PREFIX + setup.other.pod, setup.worker.pod_uid)
 
 
-def _with_anothers_uid(scene: Scene) -> Answer:
-    return _create(scene, WORKER_LEASE_PREFIX + scene.worker.pod, scene.other.pod_uid)
+def _with_anothers_uid(setup: ForbiddenSetup) -> Answer:
+    return _create(setup, WORKER_LEASE_PREFIX + setup.worker.pod, setup.other.pod_uid)
 
 
-def _without_uid(scene: Scene) -> Answer:
-    return _create(scene, WORKER_LEASE_PREFIX + scene.worker.pod, "")
+def _without_uid(setup: ForbiddenSetup) -> Answer:
+    return _create(setup, WORKER_LEASE_PREFIX + setup.worker.pod, "")
 
 
-def _taken_over(scene: Scene) -> Answer:
-    path = scene.space.path("leases", _GROUP)
-    name = WORKER_LEASE_PREFIX + scene.other.pod
-    scene.other.client.create(path, _lease(name, scene.other.pod_uid))
+def _taken_over(setup: ForbiddenSetup) -> Answer:
+    path = setup.space.path("leases", _GROUP)
+    name = WORKER_LEASE_PREFIX + setup.other.pod
+    setup.other.client.create(path, _lease(name, setup.other.pod_uid))
     body = {"spec": {"holderIdentity": "worker-0/1"}}
-    return scene.acting(scene.worker.client).merge(f"{path}/{name}", body)
+    return setup.acting(setup.worker.client).merge(f"{path}/{name}", body)
 
 
-def _election(scene: Scene) -> Answer:
-    return _create(scene, OPERATOR_LEASE, scene.worker.pod_uid)
+def _election(setup: ForbiddenSetup) -> Answer:
+    return _create(setup, OPERATOR_LEASE, setup.worker.pod_uid)
 
 
-def _of_another_controller(scene: Scene) -> Answer:
-    return _create(scene, "another-controller", scene.worker.pod_uid)
+def _of_another_controller(setup: ForbiddenSetup) -> Answer:
+    return _create(setup, "another-controller", setup.worker.pod_uid)
 
 
-def _taken_from_another_controller(scene: Scene) -> Answer:
-    path = scene.space.path("leases", _GROUP)
-    scene.space.admin.create(path, _lease("another-leader", ""))
+def _taken_from_another_controller(setup: ForbiddenSetup) -> Answer:
+    path = setup.space.path("leases", _GROUP)
+    setup.space.admin.create(path, _lease("another-leader", ""))
     body = {"spec": {"holderIdentity": "worker-0/1"}}
-    return scene.acting(scene.worker.client).merge(f"{path}/another-leader", body)
+    return setup.acting(setup.worker.client).merge(f"{path}/another-leader", body)
 
 
 LEASES: Final[tuple[Case, ...]] = (

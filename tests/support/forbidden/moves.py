@@ -7,7 +7,7 @@ from asyncjob.lifecycle.phase_change import PhaseChange, cancel_waiting_job, cha
 from asyncjob.lifecycle.phases import Phase, Reason
 from support.api import Answer
 from support.builders import at
-from support.forbidden.case import Case, Scene, operator_move, operator_report
+from support.forbidden.case import Case, ForbiddenSetup, operator_move, operator_report
 from support.lives import (
     LEFT_OUT,
     crashed,
@@ -33,35 +33,35 @@ def _back(view: JobView) -> PhaseChange:
 
 
 def _redriven_to(redrives: int) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.DEAD_LETTER)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.DEAD_LETTER)
         life.change_spec(redrive=2).object()
-        return life.move(redriven, scene.acting(scene.operator), redrives=redrives)
+        return life.move(redriven, setup.acting(setup.operator), redrives=redrives)
 
     return Case("precondition.redrive", f"a redrive to {redrives} where 2 are asked for", attempt)
 
 
 def _redriven_spent(counter: str) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.DEAD_LETTER)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.DEAD_LETTER)
         life.change_spec(redrive=1).object()
-        return life.move(redriven, scene.acting(scene.operator), **{counter: 1})
+        return life.move(redriven, setup.acting(setup.operator), **{counter: 1})
 
     return Case(f"budget.{counter}", f"a redrive that does not reset {counter}", attempt)
 
 
-def _swapped_result(scene: Scene) -> Answer:
-    life = scene.life(Phase.SUCCEEDED)
+def _swapped_result(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.SUCCEEDED)
     operations = [{"op": "replace", "path": "/status/result", "value": {"min": 3}}]
-    return scene.acting(scene.operator).patch(life.status_path, operations)
+    return setup.acting(setup.operator).patch(life.status_path, operations)
 
 
 def _unphased(what: str, operation: dict[str, object]) -> Case:
     """Return a try to take the phase away, whose default is that of a new job."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.SUCCEEDED)
-        return scene.acting(scene.operator).patch(life.status_path, [operation])
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.SUCCEEDED)
+        return setup.acting(setup.operator).patch(life.status_path, [operation])
 
     return Case("transition.pair", f"a succeeded job {what}", attempt)
 

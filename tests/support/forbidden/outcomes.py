@@ -8,7 +8,7 @@ from asyncjob.lifecycle.phase_change import PhaseChange, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
 from support.api import Answer
 from support.builders import at
-from support.forbidden.case import Case, Scene, outcome
+from support.forbidden.case import Case, ForbiddenSetup, outcome
 from support.lives import (
     LEFT_OUT,
     cancelled,
@@ -37,30 +37,30 @@ def _rewritten(entries: Any) -> Any:
     return [{**entries[0], "message": "nothing happened"}, *entries[1:]]
 
 
-def _history_rewritten(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
-    life.move(released, scene.worker.client).object()
+def _history_rewritten(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
+    life.move(released, setup.worker.client).object()
     life.claim()
-    return life.move(succeeded, scene.acting(scene.worker.client), history=_rewritten)
+    return life.move(succeeded, setup.acting(setup.worker.client), history=_rewritten)
 
 
-def _by_the_claim_before(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _by_the_claim_before(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     before = life.status()
-    life.move(released, scene.worker.client).object()
+    life.move(released, setup.worker.client).object()
     life.claim()
     stale = {"attempt": before["attempt"], "claim": before["claim"]}
-    return life.move(succeeded, scene.acting(scene.worker.client), **stale)
+    return life.move(succeeded, setup.acting(setup.worker.client), **stale)
 
 
-def _by_a_claim_of_a_namesake(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _by_a_claim_of_a_namesake(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     before = life.status()
     life.admin.delete(life.path).object()
     life.create()
     life.claim()
     stale = {"attempt": before["attempt"], "claim": before["claim"]}
-    return life.move(succeeded, scene.acting(scene.worker.client), **stale)
+    return life.move(succeeded, setup.acting(setup.worker.client), **stale)
 
 
 OUTCOMES: Final[tuple[Case, ...]] = (

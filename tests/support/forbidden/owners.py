@@ -6,7 +6,7 @@ from typing import Any, Final
 from asyncjob.lifecycle.phases import Phase
 from support.api import Answer, Client
 from support.builders import at, claim_of
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 from support.identities import OPERATOR_ACCOUNT, WORKER_ACCOUNT
 from support.lives import (
     Decide,
@@ -30,37 +30,37 @@ RUNNING: Final = "owner.running"
 
 
 def _by_the_operator(phase: Phase, decide: Decide, **spec: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(phase, **spec)
-        return life.move(decide, scene.acting(scene.operator))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(phase, **spec)
+        return life.move(decide, setup.acting(setup.operator))
 
     return Case(
         TRANSITION, f"an operator that takes a holder's transition: {decide.__name__}", attempt
     )
 
 
-def _claimed_by_the_operator(scene: Scene) -> Answer:
-    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, scene.operator)
+def _claimed_by_the_operator(setup: ForbiddenSetup) -> Answer:
+    return _claims(setup, setup.worker.pod, setup.worker.pod_uid, setup.operator)
 
 
-def _in_the_operators_own_name(scene: Scene) -> Answer:
+def _in_the_operators_own_name(setup: ForbiddenSetup) -> Answer:
     """Claim by a pod of the operator, which has a name and a UID as well."""
-    pod = scene.space.worker(f"operator-{next(NUMBERS)}", OPERATOR_ACCOUNT)
-    return _claims(scene, pod.pod, pod.pod_uid, pod.client)
+    pod = setup.space.worker(f"operator-{next(NUMBERS)}", OPERATOR_ACCOUNT)
+    return _claims(setup, pod.pod, pod.pod_uid, pod.client)
 
 
-def _claimed_by_an_administrator(scene: Scene) -> Answer:
-    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, scene.space.admin)
+def _claimed_by_an_administrator(setup: ForbiddenSetup) -> Answer:
+    return _claims(setup, setup.worker.pod, setup.worker.pod_uid, setup.space.admin)
 
 
-def _succeeded_by_an_administrator(scene: Scene) -> Answer:
-    return scene.life(Phase.RUNNING).move(succeeded, scene.acting(scene.space.admin))
+def _succeeded_by_an_administrator(setup: ForbiddenSetup) -> Answer:
+    return setup.life(Phase.RUNNING).move(succeeded, setup.acting(setup.space.admin))
 
 
 def _ended_by_its_holder(decide: Decide) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.RUNNING)
-        return life.move(decide, scene.acting(scene.worker.client))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.RUNNING)
+        return life.move(decide, setup.acting(setup.worker.client))
 
     return Case(
         TRANSITION, f"a holder that takes an operator's transition: {decide.__name__}", attempt
@@ -68,134 +68,134 @@ def _ended_by_its_holder(decide: Decide) -> Case:
 
 
 def _written_while_running(title: str, **changes: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.RUNNING)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.RUNNING)
         body = {"status": changes}
-        return scene.acting(scene.operator).merge(life.status_path, body)
+        return setup.acting(setup.operator).merge(life.status_path, body)
 
     return Case(RUNNING, f"an operator that writes {title} of a running job", attempt)
 
 
-def _written_with_a_rerun(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _written_with_a_rerun(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     life.change_spec(rerun=1).object()
     body = {"status": {"reruns": 1, "lease": {"renewals": 1}}}
-    return scene.acting(scene.operator).merge(life.status_path, body)
+    return setup.acting(setup.operator).merge(life.status_path, body)
 
 
-def _taken_away_while_running(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _taken_away_while_running(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     told = {"status": {"progress": {"percent": 5}}}
-    scene.worker.client.merge(life.status_path, told).object()
+    setup.worker.client.merge(life.status_path, told).object()
     body = {"status": {"progress": None}}
-    return scene.acting(scene.operator).merge(life.status_path, body)
+    return setup.acting(setup.operator).merge(life.status_path, body)
 
 
 def _taken_away_with(title: str, decide: Decide, **changes: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.RUNNING)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.RUNNING)
         if decide is cancelled:
             life.change_spec(cancel=True).object()
         told = {"status": {"checkpoint": {"row": 3}, "progress": {"percent": 5}}}
-        scene.worker.client.merge(life.status_path, told).object()
-        return life.move(decide, scene.acting(scene.operator), **changes)
+        setup.worker.client.merge(life.status_path, told).object()
+        return life.move(decide, setup.acting(setup.operator), **changes)
 
     return Case(RUNNING, f"an operator that, taking a job away, {title}", attempt)
 
 
 def _by_another(phase: Phase, decide: Decide) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(phase)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(phase)
         if phase is Phase.DEAD_LETTER:
             life.change_spec(redrive=1).object()
         if phase is Phase.PENDING and decide is dropped:
             life.change_spec(cancel=True).object()
-        return life.move(decide, scene.acting(scene.other.client))
+        return life.move(decide, setup.acting(setup.other.client))
 
     return Case(
         HOLDER, f"a worker that takes a {phase} job not its own: {decide.__name__}", attempt
     )
 
 
-def _claims(scene: Scene, pod: str, uid: str, by: Client) -> Answer:
-    life = scene.life()
-    return scene.acting(by).merge(life.status_path, claim_of(life.read(), pod, uid))
+def _claims(setup: ForbiddenSetup, pod: str, uid: str, by: Client) -> Answer:
+    life = setup.life()
+    return setup.acting(by).merge(life.status_path, claim_of(life.read(), pod, uid))
 
 
-def _in_anothers_name(scene: Scene) -> Answer:
-    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, scene.other.client)
+def _in_anothers_name(setup: ForbiddenSetup) -> Answer:
+    return _claims(setup, setup.worker.pod, setup.worker.pod_uid, setup.other.client)
 
 
-def _with_anothers_uid(scene: Scene) -> Answer:
-    return _claims(scene, scene.other.pod, scene.worker.pod_uid, scene.other.client)
+def _with_anothers_uid(setup: ForbiddenSetup) -> Answer:
+    return _claims(setup, setup.other.pod, setup.worker.pod_uid, setup.other.client)
 
 
-def _without_a_pod(scene: Scene) -> Answer:
-    nobody = scene.space.as_account(WORKER_ACCOUNT)
-    return _claims(scene, scene.worker.pod, scene.worker.pod_uid, nobody)
+def _without_a_pod(setup: ForbiddenSetup) -> Answer:
+    nobody = setup.space.as_account(WORKER_ACCOUNT)
+    return _claims(setup, setup.worker.pod, setup.worker.pod_uid, nobody)
 
 
-def _in_no_name_without_a_pod(scene: Scene) -> Answer:
-    return _claims(scene, "", "", scene.space.as_account(WORKER_ACCOUNT))
+def _in_no_name_without_a_pod(setup: ForbiddenSetup) -> Answer:
+    return _claims(setup, "", "", setup.space.as_account(WORKER_ACCOUNT))
 
 
-def _renewed_by_another(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _renewed_by_another(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     body = {"status": {"lease": {"renewals": 1, "renewTime": at(20)}}}
-    return scene.acting(scene.other.client).merge(life.status_path, body)
+    return setup.acting(setup.other.client).merge(life.status_path, body)
 
 
-def _progress_of_another(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _progress_of_another(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     body = {"status": {"progress": {"percent": 50}}}
-    return scene.acting(scene.other.client).merge(life.status_path, body)
+    return setup.acting(setup.other.client).merge(life.status_path, body)
 
 
-def _by_a_new_pod_of_that_name(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
-    pods = scene.space.path("pods")
-    name = scene.worker.pod
-    scene.space.admin.delete(f"{pods}/{name}").object()
-    successor = scene.space.worker(name)
-    return life.move(succeeded, scene.acting(successor.client))
+def _by_a_new_pod_of_that_name(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
+    pods = setup.space.path("pods")
+    name = setup.worker.pod
+    setup.space.admin.delete(f"{pods}/{name}").object()
+    successor = setup.space.worker(name)
+    return life.move(succeeded, setup.acting(successor.client))
 
 
-def _own_success_again(scene: Scene) -> Answer:
-    life = scene.life(Phase.SUCCEEDED)
-    return scene.acting(scene.worker.client).merge(
+def _own_success_again(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.SUCCEEDED)
+    return setup.acting(setup.worker.client).merge(
         life.status_path, {"status": {"phase": "Succeeded"}}
     )
 
 
-def _admitted_by_a_worker(scene: Scene) -> Answer:
-    life = scene.life(notBefore=at())
+def _admitted_by_a_worker(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(notBefore=at())
     body = {"status": {"admitted": True}}
-    return scene.acting(scene.worker.client).merge(life.status_path, body)
+    return setup.acting(setup.worker.client).merge(life.status_path, body)
 
 
-def _rerun_swallowed(**changes: Any) -> Callable[[Scene], Answer]:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.RUNNING)
+def _rerun_swallowed(**changes: Any) -> Callable[[ForbiddenSetup], Answer]:
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.RUNNING)
         life.change_spec(rerun=2).object()
-        return scene.acting(scene.worker.client).merge(
+        return setup.acting(setup.worker.client).merge(
             life.status_path, {"status": {"reruns": 2, **changes}}
         )
 
     return attempt
 
 
-def _rerun_swallowed_with_the_claim(scene: Scene) -> Answer:
-    life = scene.life()
+def _rerun_swallowed_with_the_claim(setup: ForbiddenSetup) -> Answer:
+    life = setup.life()
     life.change_spec(rerun=1).object()
-    body = claim_of(life.read(), scene.worker.pod, scene.worker.pod_uid)
+    body = claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid)
     body["status"]["reruns"] = 1
-    return scene.acting(scene.worker.client).merge(life.status_path, body)
+    return setup.acting(setup.worker.client).merge(life.status_path, body)
 
 
-def _rerun_swallowed_with_the_outcome(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _rerun_swallowed_with_the_outcome(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     life.change_spec(rerun=1).object()
-    return life.move(succeeded, scene.acting(scene.worker.client), reruns=1)
+    return life.move(succeeded, setup.acting(setup.worker.client), reruns=1)
 
 
 OWNERS: Final[tuple[Case, ...]] = (

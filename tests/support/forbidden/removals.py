@@ -18,7 +18,7 @@ from asyncjob.names import (
 )
 from support.api import Answer, Client
 from support.builders import cron_job, job, queue
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 from support.identities import Space
 
 _OWNER: Final = {
@@ -52,83 +52,83 @@ def member(space: Space, *roles: str) -> Client:
     return space.as_account(name)
 
 
-def gateway(scene: Scene) -> Client:
+def gateway(setup: ForbiddenSetup) -> Client:
     """Return who may change jobs, queues and schedules, and delete none."""
-    return member(scene.space, "asyncjob-gateway")
+    return member(setup.space, "asyncjob-gateway")
 
 
-def new_queue(scene: Scene, **spec: Any) -> str:
+def new_queue(setup: ForbiddenSetup, **spec: Any) -> str:
     """Create a queue and return its path."""
-    name, path = f"queue-{next(NUMBERS)}", collection_path(scene.space.name, QUEUES)
-    scene.space.admin.create(path, queue(name, **spec)).object()
+    name, path = f"queue-{next(NUMBERS)}", collection_path(setup.space.name, QUEUES)
+    setup.space.admin.create(path, queue(name, **spec)).object()
     return f"{path}/{name}"
 
 
-def new_cron_job(scene: Scene) -> str:
+def new_cron_job(setup: ForbiddenSetup) -> str:
     """Create a schedule and return its path."""
-    name, path = f"cron-{next(NUMBERS)}", collection_path(scene.space.name, CRON_JOBS)
-    scene.space.admin.create(path, cron_job(name)).object()
+    name, path = f"cron-{next(NUMBERS)}", collection_path(setup.space.name, CRON_JOBS)
+    setup.space.admin.create(path, cron_job(name)).object()
     return f"{path}/{name}"
 
 
 def _on_job(rule: str, title: str, metadata: dict[str, Any]) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path = scene.life().path
-        return scene.acting(gateway(scene)).merge(path, {"metadata": metadata})
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = setup.life().path
+        return setup.acting(gateway(setup)).merge(path, {"metadata": metadata})
 
     return Case(rule, f"{title} on {JOBS}", attempt)
 
 
 def _on_queue(rule: str, title: str, metadata: dict[str, Any]) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        return scene.acting(gateway(scene)).merge(new_queue(scene), {"metadata": metadata})
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        return setup.acting(gateway(setup)).merge(new_queue(setup), {"metadata": metadata})
 
     return Case(rule, f"{title} on {QUEUES}", attempt)
 
 
 def _created(rule: str, title: str, metadata: dict[str, Any]) -> Case:
-    def attempt(scene: Scene) -> Answer:
+    def attempt(setup: ForbiddenSetup) -> Answer:
         body = job(f"case-{next(NUMBERS)}")
         body["metadata"] |= metadata
-        submitter = member(scene.space, "asyncjob-job-submitter")
-        return scene.acting(submitter).create(collection_path(scene.space.name, JOBS), body)
+        submitter = member(setup.space, "asyncjob-job-submitter")
+        return setup.acting(submitter).create(collection_path(setup.space.name, JOBS), body)
 
     return Case(rule, f"a job created with {title}", attempt)
 
 
-def _queue_created_with_a_finalizer(scene: Scene) -> Answer:
+def _queue_created_with_a_finalizer(setup: ForbiddenSetup) -> Answer:
     body = queue(f"queue-{next(NUMBERS)}")
     body["metadata"] |= _FINALIZER
-    return scene.acting(gateway(scene)).create(collection_path(scene.space.name, QUEUES), body)
+    return setup.acting(gateway(setup)).create(collection_path(setup.space.name, QUEUES), body)
 
 
-def _finalizer_by_an_administrator(scene: Scene) -> Answer:
-    who = member(scene.space, *ADMINISTRATOR_WHO_DELETES)
-    return scene.acting(who).merge(scene.life().path, {"metadata": _FINALIZER})
+def _finalizer_by_an_administrator(setup: ForbiddenSetup) -> Answer:
+    who = member(setup.space, *ADMINISTRATOR_WHO_DELETES)
+    return setup.acting(who).merge(setup.life().path, {"metadata": _FINALIZER})
 
 
 def _reported(title: str, **changes: Any) -> Case:
     """Return a change of what managedFields has of a finished job's status; None: the entry."""
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(Phase.SUCCEEDED)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(Phase.SUCCEEDED)
         entries = life.read()["metadata"]["managedFields"]
         others = [entry for entry in entries if entry.get("subresource") != "status"]
         theirs = [{**entry, **changes} for entry in entries if entry not in others]
         told = [*others, *(theirs if changes else [])]
         # With a label: alone the API server takes a later time for no change at all.
         metadata = {"labels": {"a": "b"}, "managedFields": told}
-        return scene.acting(gateway(scene)).merge(life.path, {"metadata": metadata})
+        return setup.acting(gateway(setup)).merge(life.path, {"metadata": metadata})
 
     return Case("removal.reports", title, attempt)
 
 
-def _reported_by_an_administrator(scene: Scene) -> Answer:
-    life = scene.life(Phase.SUCCEEDED)
+def _reported_by_an_administrator(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.SUCCEEDED)
     entries = life.read()["metadata"]["managedFields"]
     told = [entry for entry in entries if entry.get("subresource") != "status"]
-    who = member(scene.space, *ADMINISTRATOR_WHO_DELETES)
-    return scene.acting(who).merge(life.path, {"metadata": {"managedFields": told}})
+    who = member(setup.space, *ADMINISTRATOR_WHO_DELETES)
+    return setup.acting(who).merge(life.path, {"metadata": {"managedFields": told}})
 
 
 _RUN: Final = ({"labels": {key: "x"}} for key in (CRON_JOB_LABEL, CRON_JOB_UID_LABEL))

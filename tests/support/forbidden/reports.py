@@ -5,18 +5,18 @@ from typing import Any, Final
 from asyncjob.lifecycle.phases import Phase
 from support.api import Answer
 from support.builders import at
-from support.forbidden.case import Case, Scene, report
+from support.forbidden.case import Case, ForbiddenSetup, report
 
 _ERROR: Final = {"type": "E", "category": "Internal", "message": "m"}
 _COMPLETE: Final = {"type": "Complete", "status": "True", "lastTransitionTime": at()}
 
 
-def _renewals_back(scene: Scene) -> Answer:
-    life = scene.life(Phase.RUNNING)
+def _renewals_back(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.RUNNING)
     renewed: dict[str, Any] = {"status": {"lease": {"renewals": 2, "renewTime": at(20)}}}
-    scene.worker.client.merge(life.status_path, renewed).object()
+    setup.worker.client.merge(life.status_path, renewed).object()
     body = {"status": {"lease": {"renewals": 1, "renewTime": at(40)}}}
-    return scene.acting(scene.worker.client).merge(life.status_path, body)
+    return setup.acting(setup.worker.client).merge(life.status_path, body)
 
 
 REPORTS: Final[tuple[Case, ...]] = (

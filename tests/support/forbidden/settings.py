@@ -5,7 +5,7 @@ from typing import Any, Final
 from asyncjob.names import QUEUES, collection_path
 from support.api import Answer, Client
 from support.builders import queue
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 from support.forbidden.removals import gateway, new_cron_job, new_queue
 
 _NOTHING_KEPT: Final = {"maxAgeSeconds": 0, "minAgeSeconds": 0, "maxFinished": 0}
@@ -16,50 +16,50 @@ _RULE: Final = {
 }
 
 
-def _author(scene: Scene) -> Client:
+def _author(setup: ForbiddenSetup) -> Client:
     """Return who may update queues and schedules, but delete no jobs."""
     name = f"author-{next(NUMBERS)}"
-    scene.space.grant(name, _RULE)
-    return scene.space.as_account(name)
+    setup.space.grant(name, _RULE)
+    return setup.space.as_account(name)
 
 
-def _created(scene: Scene) -> Answer:
+def _created(setup: ForbiddenSetup) -> Answer:
     body = queue(f"queue-{next(NUMBERS)}", retention=_NOTHING_KEPT)
-    return scene.acting(_author(scene)).create(collection_path(scene.space.name, QUEUES), body)
+    return setup.acting(_author(setup)).create(collection_path(setup.space.name, QUEUES), body)
 
 
 def _created_with(title: str, **spec: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
+    def attempt(setup: ForbiddenSetup) -> Answer:
         body = queue(f"queue-{next(NUMBERS)}", **spec)
-        return scene.acting(gateway(scene)).create(collection_path(scene.space.name, QUEUES), body)
+        return setup.acting(gateway(setup)).create(collection_path(setup.space.name, QUEUES), body)
 
     return Case("settings.changed", title, attempt)
 
 
 def _kept(title: str, *, of_queue: bool, **spec: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path = new_queue(scene) if of_queue else new_cron_job(scene)
-        return scene.acting(_author(scene)).merge(path, {"spec": spec})
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = new_queue(setup) if of_queue else new_cron_job(setup)
+        return setup.acting(_author(setup)).merge(path, {"spec": spec})
 
     return Case("settings.keeping", title, attempt)
 
 
-def _retention_taken_away(scene: Scene) -> Answer:
-    path = new_queue(scene, retention={"maxAgeSeconds": 99_999_999})
-    return scene.acting(_author(scene)).merge(path, {"spec": {"retention": None}})
+def _retention_taken_away(setup: ForbiddenSetup) -> Answer:
+    path = new_queue(setup, retention={"maxAgeSeconds": 99_999_999})
+    return setup.acting(_author(setup)).merge(path, {"spec": {"retention": None}})
 
 
 def _changed(title: str, *, of_queue: bool, **spec: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path = new_queue(scene) if of_queue else new_cron_job(scene)
-        return scene.acting(gateway(scene)).merge(path, {"spec": spec})
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = new_queue(setup) if of_queue else new_cron_job(setup)
+        return setup.acting(gateway(setup)).merge(path, {"spec": spec})
 
     return Case("settings.changed", title, attempt)
 
 
-def _limit_taken_away(scene: Scene) -> Answer:
-    path = new_queue(scene, maxConcurrency=1)
-    return scene.acting(gateway(scene)).merge(path, {"spec": {"maxConcurrency": None}})
+def _limit_taken_away(setup: ForbiddenSetup) -> Answer:
+    path = new_queue(setup, maxConcurrency=1)
+    return setup.acting(gateway(setup)).merge(path, {"spec": {"maxConcurrency": None}})
 
 
 SETTINGS: Final = (

@@ -5,39 +5,39 @@ from typing import Any, Final
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from support.api import Answer
 from support.builders import at, cron_job, job, queue
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 
 _DELAYS: Final = {"initialDelaySeconds": 10, "maxDelaySeconds": 9}
 
 
 def _job(rule: str, title: str, **spec: Any) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path = collection_path(scene.space.name, JOBS)
-        return scene.acting(scene.space.admin).create(path, job(f"case-{next(NUMBERS)}", **spec))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = collection_path(setup.space.name, JOBS)
+        return setup.acting(setup.space.admin).create(path, job(f"case-{next(NUMBERS)}", **spec))
 
     return Case(rule, title, attempt)
 
 
-def _queue(scene: Scene) -> Answer:
-    path = collection_path(scene.space.name, QUEUES)
+def _queue(setup: ForbiddenSetup) -> Answer:
+    path = collection_path(setup.space.name, QUEUES)
     body = queue(f"case-{next(NUMBERS)}", defaults={"retryPolicy": _DELAYS})
-    return scene.acting(scene.space.admin).create(path, body)
+    return setup.acting(setup.space.admin).create(path, body)
 
 
-def _cron(scene: Scene) -> Answer:
-    path = collection_path(scene.space.name, CRON_JOBS)
+def _cron(setup: ForbiddenSetup) -> Answer:
+    path = collection_path(setup.space.name, CRON_JOBS)
     body = cron_job(f"case-{next(NUMBERS)}", notBefore=at(2), notAfter=at(1))
-    return scene.acting(scene.space.admin).create(path, body)
+    return setup.acting(setup.space.admin).create(path, body)
 
 
-def _back_in_time(scene: Scene) -> Answer:
-    path = collection_path(scene.space.name, CRON_JOBS)
+def _back_in_time(setup: ForbiddenSetup) -> Answer:
+    path = collection_path(setup.space.name, CRON_JOBS)
     name = f"case-{next(NUMBERS)}"
-    scene.space.admin.create(path, cron_job(name)).object()
+    setup.space.admin.create(path, cron_job(name)).object()
     status_path = f"{path}/{name}/status"
     later, earlier = ({"status": {"lastScheduleTime": at(time)}} for time in (60, 0))
-    scene.operator.merge(status_path, later).object()
-    return scene.acting(scene.operator).merge(status_path, earlier)
+    setup.operator.merge(status_path, later).object()
+    return setup.acting(setup.operator).merge(status_path, earlier)
 
 
 SHAPES: Final[tuple[Case, ...]] = (

@@ -5,7 +5,7 @@ from typing import Any, Final
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, collection_path, job_path
 from support.api import Answer, Client
 from support.builders import at, cron_job, job
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 
 AUTHOR_RULE: Final = {
     "apiGroups": [GROUP],
@@ -18,50 +18,50 @@ SECRET: Final = {"secretKeyRef": {"name": "hidden", "key": "payload"}}
 CONFIG_MAP: Final = {"configMapKeyRef": {"name": "hidden", "key": "payload"}}
 
 
-def _author(scene: Scene, rule: Any = AUTHOR_RULE) -> Client:
+def _author(setup: ForbiddenSetup, rule: Any = AUTHOR_RULE) -> Client:
     name = f"author-{next(NUMBERS)}"
-    scene.space.grant(name, rule)
-    return scene.space.as_account(name)
+    setup.space.grant(name, rule)
+    return setup.space.as_account(name)
 
 
 def _job(**spec: Any) -> Any:
-    def attempt(scene: Scene) -> Answer:
-        path = collection_path(scene.space.name, JOBS)
-        return scene.acting(_author(scene)).create(path, job(f"case-{next(NUMBERS)}", **spec))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = collection_path(setup.space.name, JOBS)
+        return setup.acting(_author(setup)).create(path, job(f"case-{next(NUMBERS)}", **spec))
 
     return attempt
 
 
 def _cron(**template: Any) -> Any:
-    def attempt(scene: Scene) -> Answer:
-        path = collection_path(scene.space.name, CRON_JOBS)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = collection_path(setup.space.name, CRON_JOBS)
         body = cron_job(f"case-{next(NUMBERS)}", **template)
-        return scene.acting(_author(scene)).create(path, body)
+        return setup.acting(_author(setup)).create(path, body)
 
     return attempt
 
 
-def _rerun(scene: Scene) -> Answer:
+def _rerun(setup: ForbiddenSetup) -> Answer:
     name = f"case-{next(NUMBERS)}"
     body = job(name, payloadFrom=SECRET)
-    scene.space.admin.create(collection_path(scene.space.name, JOBS), body).object()
-    path = job_path(scene.space.name, name)
-    return scene.acting(_author(scene)).merge(path, {"spec": {"rerun": 1}})
+    setup.space.admin.create(collection_path(setup.space.name, JOBS), body).object()
+    path = job_path(setup.space.name, name)
+    return setup.acting(_author(setup)).merge(path, {"spec": {"rerun": 1}})
 
 
-def _cron_of_another_type(scene: Scene) -> Answer:
-    path = collection_path(scene.space.name, CRON_JOBS)
+def _cron_of_another_type(setup: ForbiddenSetup) -> Answer:
+    path = collection_path(setup.space.name, CRON_JOBS)
     name = f"case-{next(NUMBERS)}"
-    scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
+    setup.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
     change = {"spec": {"jobTemplate": {"spec": {"type": "print"}}}}
-    return scene.acting(_author(scene, EDITOR_RULE)).merge(f"{path}/{name}", change)
+    return setup.acting(_author(setup, EDITOR_RULE)).merge(f"{path}/{name}", change)
 
 
 def _cron_change(**control: Any) -> Any:
-    def attempt(scene: Scene) -> Answer:
-        path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
-        scene.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
-        return scene.acting(_author(scene)).merge(f"{path}/{name}", {"spec": control})
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path, name = collection_path(setup.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+        setup.space.admin.create(path, cron_job(name, payloadFrom=SECRET)).object()
+        return setup.acting(_author(setup)).merge(f"{path}/{name}", {"spec": control})
 
     return attempt
 

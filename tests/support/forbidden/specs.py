@@ -7,7 +7,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, collection_path
 from support.api import Answer
 from support.builders import at, cron_job, job
-from support.forbidden.case import NUMBERS, Case, Scene
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 
 BEFORE_AND_AFTER: Final[dict[str, tuple[Any, Any]]] = {
     "type": ("test", "other"),
@@ -35,14 +35,14 @@ BEFORE_AND_AFTER: Final[dict[str, tuple[Any, Any]]] = {
 def _changed(field: str) -> Case:
     before, after = BEFORE_AND_AFTER[field]
 
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(**({} if before is None else {field: before}))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(**({} if before is None else {field: before}))
         spec = life.read()["spec"]
         path = f"/spec/{field}"
         operation = {"op": "remove", "path": path}
         if after is not None:
             operation = {"op": "replace" if field in spec else "add", "path": path, "value": after}
-        return scene.acting(scene.space.admin).patch(life.path, [operation])
+        return setup.acting(setup.space.admin).patch(life.path, [operation])
 
     return Case(f"spec.fixed.{field}", f"another {field}", attempt)
 
@@ -50,36 +50,36 @@ def _changed(field: str) -> Case:
 def _control(
     rule: str, title: str, phase: Phase, before: dict[str, Any], after: dict[str, Any]
 ) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        life = scene.life(phase)
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        life = setup.life(phase)
         if before:
             life.change_spec(**before).object()
-        return scene.acting(scene.space.admin).merge(life.path, {"spec": after})
+        return setup.acting(setup.space.admin).merge(life.path, {"spec": after})
 
     return Case(rule, title, attempt)
 
 
 def _created(title: str, body: Callable[[str], dict[str, Any]], plural: str = JOBS) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path = collection_path(scene.space.name, plural)
-        return scene.acting(scene.space.admin).create(path, body(f"case-{next(NUMBERS)}"))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = collection_path(setup.space.name, plural)
+        return setup.acting(setup.space.admin).create(path, body(f"case-{next(NUMBERS)}"))
 
     return Case("control.not-at-creation", title, attempt)
 
 
 def _selfish(title: str, needs: Callable[[str], list[Any]]) -> Case:
-    def attempt(scene: Scene) -> Answer:
-        path, name = collection_path(scene.space.name, JOBS), f"case-{next(NUMBERS)}"
-        return scene.acting(scene.space.admin).create(path, job(name, dependsOn=needs(name)))
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path, name = collection_path(setup.space.name, JOBS), f"case-{next(NUMBERS)}"
+        return setup.acting(setup.space.admin).create(path, job(name, dependsOn=needs(name)))
 
     return Case("spec.depends-on-others", title, attempt)
 
 
-def _rescheduled(scene: Scene) -> Answer:
-    path, name = collection_path(scene.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
-    scene.space.admin.create(path, cron_job(name)).object()
+def _rescheduled(setup: ForbiddenSetup) -> Answer:
+    path, name = collection_path(setup.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    setup.space.admin.create(path, cron_job(name)).object()
     body = {"spec": {"jobTemplate": {"spec": {"redrive": 1}}}}
-    return scene.acting(scene.space.admin).merge(f"{path}/{name}", body)
+    return setup.acting(setup.space.admin).merge(f"{path}/{name}", body)
 
 
 SPECS: Final[tuple[Case, ...]] = (

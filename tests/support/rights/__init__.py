@@ -1,6 +1,6 @@
 """Rights that the chart gives, one by one: who has them, and what shows that they are needed."""
 
 from support.rights.model import Grant, Part, Right, parts_of, rights_of
-from support.rights.seats import Seat, Seats
+from support.rights.principals import Principal, PrincipalFactory
 
-__all__ = ["Grant", "Part", "Right", "Seat", "Seats", "parts_of", "rights_of"]
+__all__ = ["Grant", "Part", "Principal", "PrincipalFactory", "Right", "parts_of", "rights_of"]

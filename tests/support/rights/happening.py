@@ -41,16 +41,16 @@ async def happens(effect: Callable[[], object], *loops: Callable[[], Awaitable[o
 def _kopf(said: list[MutableMapping[str, Any]]) -> Iterator[None]:
     """Hear what kopf says, too, which tries again for ever."""
 
-    class Ear(logging.Handler):
+    class ListHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             said.append({"event": record.getMessage()})
 
-    ear, logger = Ear(), logging.getLogger("kopf")
-    logger.addHandler(ear)
+    handler, logger = ListHandler(), logging.getLogger("kopf")
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(ear)
+        logger.removeHandler(handler)
 
 
 def _check(said: Sequence[Mapping[str, Any]]) -> None:

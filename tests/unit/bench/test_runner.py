@@ -20,7 +20,7 @@ class FakeSite:
         self.rests += 1
 
 
-class Ground:
+class SiteOpener:
     """Opens control planes, and notes which parts ran on which."""
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class Ground:
     def part(self, name: str, *found: Numbers | Exception, compared: bool = True) -> Part:
         answers = iter(found)
 
-        def measure(bench: PartContext) -> Numbers:
-            self.ran.append((name, self.opened.index(cast("FakeSite", bench.site))))
+        def measure(context: PartContext) -> Numbers:
+            self.ran.append((name, self.opened.index(cast("FakeSite", context.site))))
             answer = next(answers)
             if isinstance(answer, Exception):
                 raise answer
@@ -52,46 +52,46 @@ class Ground:
 
 
 def test_compared_parts_are_interleaved_on_one_control_plane_and_others_follow_once() -> None:
-    ground = Ground()
-    runner = ground.run(
-        ground.part("a", {"raw_ceiling_jobs_s": 200.0}, {"raw_ceiling_jobs_s": 100.0}),
-        ground.part("b", {"end_to_end_jobs_s": 160.0}, {"end_to_end_jobs_s": 70.0}),
-        ground.part("c", {"orphans_requeued_s": 3.0}, compared=False),
+    sites = SiteOpener()
+    runner = sites.run(
+        sites.part("a", {"raw_ceiling_jobs_s": 200.0}, {"raw_ceiling_jobs_s": 100.0}),
+        sites.part("b", {"end_to_end_jobs_s": 160.0}, {"end_to_end_jobs_s": 70.0}),
+        sites.part("c", {"orphans_requeued_s": 3.0}, compared=False),
     )
-    assert ground.ran == [("a", 0), ("b", 0), ("b", 0), ("a", 0), ("c", 0)]
-    assert ground.opened[0].rests == 4
+    assert sites.ran == [("a", 0), ("b", 0), ("b", 0), ("a", 0), ("c", 0)]
+    assert sites.opened[0].rests == 4
     assert runner.results.spreads["end_to_end_ratio"].values == (0.8, 0.7)
     assert runner.results.medians["orphans_requeued_s"] == 3.0
 
 
 def test_a_part_with_a_control_plane_of_its_own_runs_there() -> None:
-    ground = Ground()
-    own = Part("own", ground.part("own", {"writes_per_job": 3.0}).measure, site=ground)
-    ground.run(ground.part("a", {}, {}), own)
-    assert ground.ran == [("a", 0), ("a", 0), ("own", 1)]
+    sites = SiteOpener()
+    own = Part("own", sites.part("own", {"writes_per_job": 3.0}).measure, site=sites)
+    sites.run(sites.part("a", {}, {}), own)
+    assert sites.ran == [("a", 0), ("a", 0), ("own", 1)]
 
 
 def test_without_shared_parts_no_common_control_plane_is_opened() -> None:
-    ground = Ground()
-    ground.run(Part("own", ground.part("own", {}).measure, site=ground))
-    assert len(ground.opened) == 1
+    sites = SiteOpener()
+    sites.run(Part("own", sites.part("own", {}).measure, site=sites))
+    assert len(sites.opened) == 1
 
 
 def test_a_part_that_cannot_run_here_is_left_out_with_its_reason() -> None:
-    ground = Ground()
-    runner = ground.run(
-        ground.part("a", {"x": 1.0}, {"x": 1.0}), ground.part("peer", LeftOutError("no database"))
+    sites = SiteOpener()
+    runner = sites.run(
+        sites.part("a", {"x": 1.0}, {"x": 1.0}), sites.part("peer", LeftOutError("no database"))
     )
     assert runner.results.left_out == {"peer": "no database"}
-    assert [name for name, _ in ground.ran] == ["a", "peer", "a"]
+    assert [name for name, _ in sites.ran] == ["a", "peer", "a"]
 
 
 def test_a_part_that_fails_costs_the_others_nothing() -> None:
-    ground = Ground()
-    runner = ground.run(
-        ground.part("a", {"x": 1.0}, {"x": 3.0}),
-        ground.part("b", WrongOutcomeError("7 of 8 jobs")),
+    sites = SiteOpener()
+    runner = sites.run(
+        sites.part("a", {"x": 1.0}, {"x": 3.0}),
+        sites.part("b", WrongOutcomeError("7 of 8 jobs")),
     )
     assert runner.results.failed == {"b": "7 of 8 jobs"}
     assert runner.results.medians == {"x": 2.0}
-    assert "b: FAILED: 7 of 8 jobs" in ground.said
+    assert "b: FAILED: 7 of 8 jobs" in sites.said

@@ -21,7 +21,7 @@ def jobs(api: FakeApi) -> AsyncKubernetesJobsClient:
     return client_of(api, patience=5.0)
 
 
-def world(phase: str = "Queued", spec: dict[str, Any] | None = None, **status: Any) -> FakeApi:
+def fake_api(phase: str = "Queued", spec: dict[str, Any] | None = None, **status: Any) -> FakeApi:
     """Return a server with one job, `j`."""
     api = FakeApi()
     api.put(stored("j", {"phase": phase, **status}, **(spec or {})))
@@ -34,7 +34,7 @@ def spec(api: FakeApi) -> Any:
 
 @pytest.mark.parametrize("phase", ["Queued", "Running", "DeadLetter"])
 def test_cancel_is_requested_once(phase: str) -> None:
-    api = world(phase)
+    api = fake_api(phase)
     assert run(jobs(api).cancel("j", cascade=False)).cancelling
     run(jobs(api).cancel("j", cascade=False))
     assert len(api.writes) == 1
@@ -43,7 +43,7 @@ def test_cancel_is_requested_once(phase: str) -> None:
 
 
 def test_a_succeeded_job_is_not_cancelled_even_if_it_ends_meanwhile() -> None:
-    api = world("Running")
+    api = fake_api("Running")
 
     def end() -> None:
         api.meanwhile = lambda: None
@@ -56,13 +56,13 @@ def test_a_succeeded_job_is_not_cancelled_even_if_it_ends_meanwhile() -> None:
 
 
 def test_a_cancelled_job_is_cancelled_without_a_word() -> None:
-    api = world("Cancelled", {"cancel": True})
+    api = fake_api("Cancelled", {"cancel": True})
     assert run(jobs(api).cancel("j", cascade=False)).phase == "Cancelled"
     assert api.writes == []
 
 
 def test_a_redrive_whose_answer_is_lost_is_not_made_twice() -> None:
-    api = world("DeadLetter", redrives=2)
+    api = fake_api("DeadLetter", redrives=2)
     api.lose = 1
 
     def act() -> None:
@@ -76,18 +76,18 @@ def test_a_redrive_whose_answer_is_lost_is_not_made_twice() -> None:
 @pytest.mark.parametrize("control", ["redrive", "dismiss"])
 def test_only_a_dead_letter_is_redriven_or_dismissed(control: str) -> None:
     with pytest.raises(NotADeadLetterError, match="job j is Queued"):
-        run(getattr(jobs(world()), control)("j"))
+        run(getattr(jobs(fake_api()), control)("j"))
 
 
 def test_a_dismissal_that_came_about_is_not_refused_when_it_is_repeated() -> None:
-    api = world("DeadLetter")
+    api = fake_api("DeadLetter")
     run(jobs(api).dismiss("j"))
     api.set("j", phase="Cancelled")
     assert run(jobs(api).dismiss("j")).phase == "Cancelled"
 
 
 def test_a_rerun_waits_for_the_one_before() -> None:
-    api = world("Succeeded", {"rerun": 1}, reruns=0)
+    api = fake_api("Succeeded", {"rerun": 1}, reruns=0)
     original, looks = api.do, iter(range(10))
 
     def do(step: Any) -> Any:
@@ -101,14 +101,14 @@ def test_a_rerun_waits_for_the_one_before() -> None:
 
 
 def test_a_rerun_that_nobody_creates_is_not_piled_upon() -> None:
-    api = world("Succeeded", {"rerun": 1}, reruns=0)
+    api = fake_api("Succeeded", {"rerun": 1}, reruns=0)
     with pytest.raises(UnavailableError, match="does the operator run"):
         run(jobs(api).rerun("j"))
     assert api.writes == []
 
 
 def test_what_a_rule_forbids_is_told_in_its_words() -> None:
-    api = world("Running")
+    api = fake_api("Running")
 
     def refuse() -> None:
         raise InvalidError("spec.priority cannot be changed while the job is Running.", status=422)
@@ -119,7 +119,7 @@ def test_what_a_rule_forbids_is_told_in_its_words() -> None:
 
 
 def test_what_is_as_requested_is_not_written() -> None:
-    api = world()
+    api = fake_api()
     run(jobs(api).set_suspended("j", suspended=False))
     run(jobs(api).set_priority("j", 0))
     assert api.writes == []
@@ -128,4 +128,4 @@ def test_what_is_as_requested_is_not_written() -> None:
 
 def test_a_job_that_is_not_there_is_named() -> None:
     with pytest.raises(JobNotFoundError, match="no job other"):
-        run(jobs(world()).cancel("other", cascade=False))
+        run(jobs(fake_api()).cancel("other", cascade=False))

@@ -11,7 +11,7 @@ from support.builders import stored
 from support.fake_api import FakeApi, Listen, Next, Obj, client_of, ended, iterate
 
 
-def world(**status: Any) -> FakeApi:
+def fake_api(**status: Any) -> FakeApi:
     """Return a server with one job, `j`."""
     api = FakeApi()
     api.put(stored("j", status))
@@ -41,13 +41,13 @@ def on_listen(api: FakeApi, do: Any) -> None:
 
 
 def test_a_finished_job_is_handed_out_and_that_is_all() -> None:
-    api = world(phase="Succeeded")
+    api = fake_api(phase="Succeeded")
     assert [job.phase for job in seen(api)] == ["Succeeded"]
     assert len(api.calls) == 1
 
 
 def test_changes_are_handed_out_as_the_watch_tells_them_and_heartbeats_are_not() -> None:
-    api = world()
+    api = fake_api()
     api.events = [
         event(phase="Running"),
         event(phase="Running", lastUpdateTime="2026-01-01T00:00:03Z"),
@@ -65,7 +65,7 @@ def test_changes_are_handed_out_as_the_watch_tells_them_and_heartbeats_are_not()
 
 
 def test_a_watch_that_ends_is_followed_by_a_look_and_another_watch() -> None:
-    api = world()
+    api = fake_api()
     rounds = iter(range(3))
 
     def end_in_time() -> None:
@@ -78,7 +78,7 @@ def test_a_watch_that_ends_is_followed_by_a_look_and_another_watch() -> None:
 
 
 def test_who_may_not_watch_looks_every_few_seconds() -> None:
-    api = world()
+    api = fake_api()
     api.listening = False
     original, looks = api.do, iter(range(100))
 
@@ -93,7 +93,7 @@ def test_who_may_not_watch_looks_every_few_seconds() -> None:
 
 
 def test_a_server_that_is_away_is_waited_for() -> None:
-    api = world()
+    api = fake_api()
 
     def fall_over() -> None:
         api.refuse = 8
@@ -104,7 +104,7 @@ def test_a_server_that_is_away_is_waited_for() -> None:
 
 
 def test_the_time_limit_counts_while_the_server_is_away() -> None:
-    api = world()
+    api = fake_api()
     api.refuse = 10_000
     with pytest.raises(WaitTimeoutError, match="could not be read") as caught:
         seen(api)
@@ -113,7 +113,7 @@ def test_the_time_limit_counts_while_the_server_is_away() -> None:
 
 
 def test_the_time_limit_ends_a_watch_that_tells_much_and_never_the_end() -> None:
-    api = world()
+    api = fake_api()
     original = api.do
 
     def do(step: Any) -> Answer:
@@ -129,7 +129,7 @@ def test_the_time_limit_ends_a_watch_that_tells_much_and_never_the_end() -> None
 
 
 def test_a_watch_that_tells_something_late_makes_no_wait_longer() -> None:
-    api, silence = world(), 0.0
+    api, silence = fake_api(), 0.0
     original = api.do
 
     def do(step: Any) -> Answer:
@@ -156,7 +156,7 @@ def test_a_job_that_never_was_is_not_found() -> None:
 
 @pytest.mark.parametrize("told", [True, False])
 def test_a_job_that_was_deleted_is_gone_whether_the_watch_tells_it_or_not(told: bool) -> None:
-    api = world()
+    api = fake_api()
     api.events = [event("DELETED")] if told else []
     on_listen(api, api.objects.clear)
     with pytest.raises(JobGoneError, match="deleted while"):
@@ -164,7 +164,7 @@ def test_a_job_that_was_deleted_is_gone_whether_the_watch_tells_it_or_not(told: 
 
 
 def test_another_job_under_the_same_name_is_not_taken_for_it() -> None:
-    api = world()
+    api = fake_api()
     other = stored("j", {"phase": "Succeeded"})
     other["metadata"]["uid"] = "another"
     on_listen(api, lambda: api.put(other))

@@ -26,7 +26,7 @@ def jobs(api: FakeApi) -> AsyncKubernetesJobsClient:
     return client_of(api, now=datetime(2026, 1, 1, 1, tzinfo=UTC))
 
 
-def world(*names: str, phase: str = "DeadLetter") -> FakeApi:
+def fake_api(*names: str, phase: str = "DeadLetter") -> FakeApi:
     """Return a server with jobs, the first of them the oldest."""
     api = FakeApi()
     for number, name in enumerate(names):
@@ -37,7 +37,7 @@ def world(*names: str, phase: str = "DeadLetter") -> FakeApi:
 
 
 def test_pages_meet_each_other_whatever_the_limit() -> None:
-    api = world("b", "a", "d", "c")
+    api = fake_api("b", "a", "d", "c")
     for limit in range(1, 6):
         found, cursor = list[str](), None
         while True:
@@ -111,11 +111,11 @@ def test_later_pages_of_a_list_as_of_a_version_are_asked_for_by_their_token_alon
 
 def test_a_cursor_of_nonsense_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="cursor"):
-        run(jobs(world()).page(Selection(), "nonsense", 5))
+        run(jobs(fake_api()).page(Selection(), "nonsense", 5))
 
 
 def test_bulk_actions_take_the_oldest_and_only_dead_letters() -> None:
-    api = world("b", "a", "c")
+    api = fake_api("b", "a", "c")
     api.put(stored("live"))
     dry = run(jobs(api).redrive_many(Selection(), limit=2, dry_run=True))
     assert (dry.matched, dry.done, api.writes) == (3, ["b", "a"], [])
@@ -127,7 +127,7 @@ def test_bulk_actions_take_the_oldest_and_only_dead_letters() -> None:
 
 
 def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
-    api = world("a", "b")
+    api = fake_api("a", "b")
 
     def revive() -> None:
         api.meanwhile = lambda: None
@@ -141,7 +141,7 @@ def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
 
 
 def test_a_list_hands_out_all() -> None:
-    api = world("a", "b")
+    api = fake_api("a", "b")
     assert [job.id for job in iterate(jobs(api).list(Selection(), page_size=1))] == ["b", "a"]
 
 
@@ -173,7 +173,7 @@ def test_what_workers_run_is_counted_without_reading_a_job() -> None:
 
 
 def test_numbers_that_make_no_sense_are_named() -> None:
-    api = world("a")
+    api = fake_api("a")
     with pytest.raises(InvalidRequestError, match="limit: 0 is not an integer from 1"):
         run(jobs(api).page(Selection(), None, 0))
     with pytest.raises(InvalidRequestError, match="limit: 0 is not an integer from 1"):
@@ -184,7 +184,7 @@ def test_numbers_that_make_no_sense_are_named() -> None:
 
 
 def test_a_resource_type_that_is_not_installed_is_not_taken_for_a_missing_job() -> None:
-    api = world()
+    api = fake_api()
     api.error = ObjectNotFoundError("404 page not found", status=404)
     client = jobs(api)
     for work in (client.get("a"), client.cron_job("a"), client.queues()):

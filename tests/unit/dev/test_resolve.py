@@ -77,7 +77,7 @@ class FakeBuilder:
             finished(target)
 
 
-class World:
+class ResolverHarness:
     """A cache, tool modules and a PATH, all empty at first."""
 
     def __init__(self, root: Path) -> None:
@@ -111,192 +111,198 @@ def program(path: Path, text: str = "#!/bin/sh\n") -> None:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def harness(tmp_path: Path) -> ResolverHarness:
+    return ResolverHarness(tmp_path)
 
 
-def test_kubebuilder_assets_come_first(world: World) -> None:
-    world.archive.offline = False
-    program(world.root / "assets" / "etcd")
-    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "assets")
-    found = world.resolver().resolve("etcd")
-    assert found.path == world.root / "assets" / "etcd"
+def test_kubebuilder_assets_come_first(harness: ResolverHarness) -> None:
+    harness.archive.offline = False
+    program(harness.root / "assets" / "etcd")
+    harness.environ["KUBEBUILDER_ASSETS"] = str(harness.root / "assets")
+    found = harness.resolver().resolve("etcd")
+    assert found.path == harness.root / "assets" / "etcd"
     assert found.source == "KUBEBUILDER_ASSETS"
 
 
-def test_what_the_assets_lack_comes_from_elsewhere(world: World) -> None:
-    program(world.root / "assets" / "etcd")
-    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "assets")
-    assert world.resolver().resolve("kube-controller-manager").source == "built"
+def test_what_the_assets_lack_comes_from_elsewhere(harness: ResolverHarness) -> None:
+    program(harness.root / "assets" / "etcd")
+    harness.environ["KUBEBUILDER_ASSETS"] = str(harness.root / "assets")
+    assert harness.resolver().resolve("kube-controller-manager").source == "built"
 
 
-def test_assets_that_are_no_folder_are_refused(world: World) -> None:
-    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "nowhere")
+def test_assets_that_are_no_folder_are_refused(harness: ResolverHarness) -> None:
+    harness.environ["KUBEBUILDER_ASSETS"] = str(harness.root / "nowhere")
     with pytest.raises(AssetsFolderMissingError, match="nowhere"):
-        world.resolver().resolve("etcd")
+        harness.resolver().resolve("etcd")
 
 
 def test_assets_that_cannot_be_read_are_refused(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    harness: ResolverHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_path: Path) -> bool:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    world.environ["KUBEBUILDER_ASSETS"] = str(world.root)
+    harness.environ["KUBEBUILDER_ASSETS"] = str(harness.root)
     monkeypatch.setattr(Path, "is_dir", refuse)
     with pytest.raises(AssetsFolderMissingError, match="cannot be read: Permission denied"):
-        world.resolver().resolve("etcd")
+        harness.resolver().resolve("etcd")
 
 
-def test_a_cache_that_is_a_file_is_refused_in_words(world: World) -> None:
-    program(world.root / "file")
-    world.environ["ASYNCJOB_CACHE"] = str(world.root / "file")
+def test_a_cache_that_is_a_file_is_refused_in_words(harness: ResolverHarness) -> None:
+    program(harness.root / "file")
+    harness.environ["ASYNCJOB_CACHE"] = str(harness.root / "file")
     with pytest.raises(CacheUnusableError, match="set ASYNCJOB_CACHE"):
-        world.resolver().resolve("kube-controller-manager")
+        harness.resolver().resolve("kube-controller-manager")
 
 
-def test_the_archive_comes_before_a_build(world: World) -> None:
-    world.archive.offline = False
-    assert world.resolver().resolve("etcd").version == "v1.36.2"
-    assert world.builder.built == []
+def test_the_archive_comes_before_a_build(harness: ResolverHarness) -> None:
+    harness.archive.offline = False
+    assert harness.resolver().resolve("etcd").version == "v1.36.2"
+    assert harness.builder.built == []
 
 
-def test_what_the_archive_lacks_is_built(world: World) -> None:
-    world.archive.offline = False
-    assert world.resolver().resolve("kube-controller-manager").source == "built"
-    assert world.archive.tries == 0
+def test_what_the_archive_lacks_is_built(harness: ResolverHarness) -> None:
+    harness.archive.offline = False
+    assert harness.resolver().resolve("kube-controller-manager").source == "built"
+    assert harness.archive.tries == 0
 
 
-def test_a_second_run_finds_everything_in_the_cache(world: World) -> None:
-    built = world.resolver().resolve("etcd")
-    again = world.resolver().resolve("etcd")
+def test_a_second_run_finds_everything_in_the_cache(harness: ResolverHarness) -> None:
+    built = harness.resolver().resolve("etcd")
+    again = harness.resolver().resolve("etcd")
     assert (again.path, again.source) == (built.path, "cache (built)")
-    assert world.builder.built == ["etcd"]
+    assert harness.builder.built == ["etcd"]
 
 
-def test_a_downloaded_program_is_found_in_the_cache(world: World) -> None:
-    world.archive.offline = False
-    world.resolver().resolve("etcd")
-    world.archive.offline = True
-    assert world.resolver().resolve("kubectl").source == "cache (downloaded)"
-    assert world.archive.tries == 1
+def test_a_downloaded_program_is_found_in_the_cache(harness: ResolverHarness) -> None:
+    harness.archive.offline = False
+    harness.resolver().resolve("etcd")
+    harness.archive.offline = True
+    assert harness.resolver().resolve("kubectl").source == "cache (downloaded)"
+    assert harness.archive.tries == 1
 
 
-def test_a_changed_pin_is_built_anew(world: World) -> None:
-    before = world.resolver().resolve("etcd")
-    (world.root / "tools" / "etcd" / "go.sum").write_text("other")
-    assert world.resolver().resolve("etcd").path != before.path
+def test_a_changed_pin_is_built_anew(harness: ResolverHarness) -> None:
+    before = harness.resolver().resolve("etcd")
+    (harness.root / "tools" / "etcd" / "go.sum").write_text("other")
+    assert harness.resolver().resolve("etcd").path != before.path
 
 
-def test_without_network_only_the_first_tool_tries_to_download(world: World) -> None:
-    resolver = world.resolver()
+def test_without_network_only_the_first_tool_tries_to_download(harness: ResolverHarness) -> None:
+    resolver = harness.resolver()
     resolver.resolve("etcd")
     resolver.resolve("kubectl")
-    assert world.archive.tries == 1
-    assert world.builder.built == ["etcd", "kubectl"]
+    assert harness.archive.tries == 1
+    assert harness.builder.built == ["etcd", "kubectl"]
 
 
-def test_a_build_knows_what_was_tried_before_it(world: World) -> None:
-    world.resolver().resolve("etcd")
-    assert "no network" in world.builder.tried
-    assert "KUBEBUILDER_ASSETS is not set" in world.builder.tried
+def test_a_build_knows_what_was_tried_before_it(harness: ResolverHarness) -> None:
+    harness.resolver().resolve("etcd")
+    assert "no network" in harness.builder.tried
+    assert "KUBEBUILDER_ASSETS is not set" in harness.builder.tried
 
 
-def test_what_no_archive_holds_is_not_blamed_on_the_platform_or_the_network(world: World) -> None:
-    resolver = world.resolver()
+def test_what_no_archive_holds_is_not_blamed_on_the_platform_or_the_network(
+    harness: ResolverHarness,
+) -> None:
+    resolver = harness.resolver()
     resolver.resolve("etcd")
     resolver.resolve("kube-controller-manager")
-    assert world.builder.tried[-1] == "the official archive holds only etcd, kubectl"
+    assert harness.builder.tried[-1] == "the official archive holds only etcd, kubectl"
 
 
-def test_a_platform_without_an_archive_is_named_as_such(world: World) -> None:
-    world.archive.release = replace(RELEASE, sha512={})
-    world.resolver().resolve("etcd")
-    assert world.builder.tried[-1] == "there is no official archive for this platform"
+def test_a_platform_without_an_archive_is_named_as_such(harness: ResolverHarness) -> None:
+    harness.archive.release = replace(RELEASE, sha512={})
+    harness.resolver().resolve("etcd")
+    assert harness.builder.tried[-1] == "there is no official archive for this platform"
 
 
-def test_falling_back_to_a_build_says_why(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.resolver().resolve("etcd")
+def test_falling_back_to_a_build_says_why(
+    harness: ResolverHarness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harness.resolver().resolve("etcd")
     assert "no network; building from source instead" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("version", ["v1.35.0", "v1.36.9", "v1.37.1-vendor"])
-def test_a_kubectl_within_one_minor_version_is_used(world: World, version: str) -> None:
-    world.kubectl_on_path(version)
-    found = world.resolver().resolve("kubectl")
+def test_a_kubectl_within_one_minor_version_is_used(harness: ResolverHarness, version: str) -> None:
+    harness.kubectl_on_path(version)
+    found = harness.resolver().resolve("kubectl")
     assert (found.source, found.version) == ("PATH", version)
 
 
 @pytest.mark.parametrize("version", ["v1.32.4-dispatcher", "v1.38.0", "nonsense", ""])
-def test_a_kubectl_further_away_is_not_used(world: World, version: str) -> None:
-    world.kubectl_on_path(version)
-    assert world.resolver().resolve("kubectl").source == "built"
+def test_a_kubectl_further_away_is_not_used(harness: ResolverHarness, version: str) -> None:
+    harness.kubectl_on_path(version)
+    assert harness.resolver().resolve("kubectl").source == "built"
 
 
-def test_a_kubectl_that_fails_is_not_used(world: World) -> None:
-    program(world.root / "path" / "kubectl", "#!/bin/sh\nexit 1\n")
-    assert world.resolver().resolve("kubectl").source == "built"
+def test_a_kubectl_that_fails_is_not_used(harness: ResolverHarness) -> None:
+    program(harness.root / "path" / "kubectl", "#!/bin/sh\nexit 1\n")
+    assert harness.resolver().resolve("kubectl").source == "built"
 
 
-def test_only_kubectl_is_taken_from_the_path(world: World) -> None:
-    program(world.root / "path" / "etcd")
-    assert world.resolver().resolve("etcd").source == "built"
+def test_only_kubectl_is_taken_from_the_path(harness: ResolverHarness) -> None:
+    program(harness.root / "path" / "etcd")
+    assert harness.resolver().resolve("etcd").source == "built"
 
 
-def test_two_at_once_build_only_once(world: World) -> None:
-    resolvers = [threading.Thread(target=world.resolver().resolve, args=("etcd",)) for _ in "ab"]
+def test_two_at_once_build_only_once(harness: ResolverHarness) -> None:
+    resolvers = [threading.Thread(target=harness.resolver().resolve, args=("etcd",)) for _ in "ab"]
     for thread in resolvers:
         thread.start()
     for thread in resolvers:
         thread.join()
-    assert world.builder.built == ["etcd"]
+    assert harness.builder.built == ["etcd"]
 
 
-def test_two_that_want_some_of_the_same_build_each_once(world: World) -> None:
+def test_two_that_want_some_of_the_same_build_each_once(harness: ResolverHarness) -> None:
     wanted = [("kubectl", "etcd"), ("etcd", "kube-controller-manager", "kubectl")] * 3
     threads = [
-        threading.Thread(target=world.resolver().resolve_all, args=(tools,)) for tools in wanted
+        threading.Thread(target=harness.resolver().resolve_all, args=(tools,)) for tools in wanted
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(world.builder.built) == ["etcd", "kube-controller-manager", "kubectl"]
+    assert sorted(harness.builder.built) == ["etcd", "kube-controller-manager", "kubectl"]
 
 
-def test_what_has_to_be_built_is_built_together_in_the_order_asked_for(world: World) -> None:
-    world.resolver().resolve("kubectl")
-    found = world.resolver().resolve_all(["kubectl", "kube-controller-manager", "etcd"])
-    assert world.builder.calls == [["kubectl"], ["kube-controller-manager", "etcd"]]
+def test_what_has_to_be_built_is_built_together_in_the_order_asked_for(
+    harness: ResolverHarness,
+) -> None:
+    harness.resolver().resolve("kubectl")
+    found = harness.resolver().resolve_all(["kubectl", "kube-controller-manager", "etcd"])
+    assert harness.builder.calls == [["kubectl"], ["kube-controller-manager", "etcd"]]
     assert [one.source for one in found] == ["cache (built)", "built", "built"]
     assert [one.path.name for one in found] == ["kubectl", "kube-controller-manager", "etcd"]
 
 
-def test_what_was_built_before_another_failed_is_kept(world: World) -> None:
-    world.builder.fails_at = "kubectl"
+def test_what_was_built_before_another_failed_is_kept(harness: ResolverHarness) -> None:
+    harness.builder.fails_at = "kubectl"
     with pytest.raises(BuildError):
-        world.resolver().resolve_all(["etcd", "kubectl"])
-    world.builder.fails_at = ""
-    world.resolver().resolve_all(["etcd", "kubectl"])
-    assert world.builder.calls == [["etcd", "kubectl"], ["kubectl"]]
+        harness.resolver().resolve_all(["etcd", "kubectl"])
+    harness.builder.fails_at = ""
+    harness.resolver().resolve_all(["etcd", "kubectl"])
+    assert harness.builder.calls == [["etcd", "kubectl"], ["kubectl"]]
 
 
 def test_ctrl_c_says_that_nothing_is_lost(
-    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    harness: ResolverHarness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", world.resolver)
-    monkeypatch.setattr(world, "builder", interrupt)
+    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", harness.resolver)
+    monkeypatch.setattr(harness, "builder", interrupt)
     assert main(["etcd"]) == 130
     assert "the same command goes on from there" in capsys.readouterr().err
 
 
 def test_the_table_is_printed_unless_told_to_be_quiet(
-    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    harness: ResolverHarness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", world.resolver)
+    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", harness.resolver)
     assert main(["etcd"]) == 0
     assert capsys.readouterr().out.startswith("TOOL")
     assert main(["etcd", "--quiet"]) == 0
@@ -304,10 +310,10 @@ def test_the_table_is_printed_unless_told_to_be_quiet(
 
 
 def test_an_error_is_a_sentence(
-    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    harness: ResolverHarness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world.builder.fails_at = "etcd"
-    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", world.resolver)
+    harness.builder.fails_at = "etcd"
+    monkeypatch.setattr("asyncjob_dev.binaries.__main__.default_resolver", harness.resolver)
     assert main(["etcd"]) == 1
     assert "\nError: building etcd failed" in capsys.readouterr().err
 
@@ -337,9 +343,9 @@ def test_the_table_lines_up() -> None:
     assert lines == ["TOOL  VERSION  FROM  PATH", "etcd  ?        PATH  /x/etcd"]
 
 
-def debian(world: World, *, has: str = "prometheus promtool") -> None:
+def debian(harness: ResolverHarness, *, has: str = "prometheus promtool") -> None:
     """Put an apt onto PATH that knows Prometheus, with these programs in its package."""
-    path = world.root / "path"
+    path = harness.root / "path"
     for name in ("cat", "mkdir", "touch", "chmod"):
         found = shutil.which(name)
         assert found
@@ -351,80 +357,84 @@ def debian(world: World, *, has: str = "prometheus promtool") -> None:
     program(path / "dpkg-deb", f"#!/bin/sh\n{unpack}")
 
 
-def monitoring(world: World) -> None:
+def monitoring(harness: ResolverHarness) -> None:
     """Pin the programs of monitoring."""
     for tool in MONITORING_TOOLS:
-        folder = world.root / "tools" / tool
+        folder = harness.root / "tools" / tool
         folder.mkdir(parents=True)
         (folder / "go.mod").write_text(GO_MOD.format(tool=tool))
         (folder / "go.sum").write_text("")
 
 
-def test_prometheus_comes_out_of_debians_package_and_then_out_of_the_cache(world: World) -> None:
-    monitoring(world)
-    debian(world)
-    found = world.resolver().resolve("promtool")
+def test_prometheus_comes_out_of_debians_package_and_then_out_of_the_cache(
+    harness: ResolverHarness,
+) -> None:
+    monitoring(harness)
+    debian(harness)
+    found = harness.resolver().resolve("promtool")
     assert (found.source, found.version) == ("Debian's package", "1:2.42")
     assert found.path.stat().st_mode & 0o111
-    (world.root / "path" / "apt-get").unlink()
-    program(world.root / "path" / "apt-get", "#!/bin/sh\nexit 1\n")
-    assert world.resolver().resolve("prometheus").source == "Debian's package"
-    assert world.builder.built == []
+    (harness.root / "path" / "apt-get").unlink()
+    program(harness.root / "path" / "apt-get", "#!/bin/sh\nexit 1\n")
+    assert harness.resolver().resolve("prometheus").source == "Debian's package"
+    assert harness.builder.built == []
 
 
 @pytest.mark.parametrize("has", ["", "prometheus"])
 def test_a_package_without_the_programs_is_no_use_and_they_are_built(
-    world: World, has: str
+    harness: ResolverHarness, has: str
 ) -> None:
-    monitoring(world)
-    debian(world, has=has)
-    assert world.resolver().resolve("promtool").source == "built"
+    monitoring(harness)
+    debian(harness, has=has)
+    assert harness.resolver().resolve("promtool").source == "built"
 
 
-def test_without_apt_prometheus_is_built_and_one_on_path_comes_first(world: World) -> None:
-    monitoring(world)
-    assert world.resolver().resolve("prometheus").source == "built"
-    program(world.root / "path" / "prometheus")
-    found = world.resolver().resolve("prometheus")
-    assert (found.source, found.path) == ("PATH", world.root / "path" / "prometheus")
+def test_without_apt_prometheus_is_built_and_one_on_path_comes_first(
+    harness: ResolverHarness,
+) -> None:
+    monitoring(harness)
+    assert harness.resolver().resolve("prometheus").source == "built"
+    program(harness.root / "path" / "prometheus")
+    found = harness.resolver().resolve("prometheus")
+    assert (found.source, found.path) == ("PATH", harness.root / "path" / "prometheus")
 
 
-def test_debians_package_is_not_looked_at_for_the_control_plane(world: World) -> None:
-    debian(world, has="etcd")
-    assert world.resolver().resolve("etcd").source == "built"
+def test_debians_package_is_not_looked_at_for_the_control_plane(harness: ResolverHarness) -> None:
+    debian(harness, has="etcd")
+    assert harness.resolver().resolve("etcd").source == "built"
 
 
-def install_wheel(world: World, *tools: str) -> None:
+def install_wheel(harness: ResolverHarness, *tools: str) -> None:
     for tool in tools:
-        program(world.root / "wheel" / "bin" / tool)
-    (world.root / "wheel" / VERSIONS).write_text(json.dumps(dict.fromkeys(tools, "v9.9.9")))
+        program(harness.root / "wheel" / "bin" / tool)
+    (harness.root / "wheel" / VERSIONS).write_text(json.dumps(dict.fromkeys(tools, "v9.9.9")))
 
 
-def test_an_installed_wheel_comes_before_a_download(world: World) -> None:
-    world.archive.offline = False
-    install_wheel(world, "etcd", "kubectl")
-    found = world.resolver().resolve("etcd")
+def test_an_installed_wheel_comes_before_a_download(harness: ResolverHarness) -> None:
+    harness.archive.offline = False
+    install_wheel(harness, "etcd", "kubectl")
+    found = harness.resolver().resolve("etcd")
     assert (found.source, found.version) == ("asyncjob-dev-controlplane", "v9.9.9")
-    assert found.path == world.root / "wheel" / "bin" / "etcd"
+    assert found.path == harness.root / "wheel" / "bin" / "etcd"
 
 
-def test_what_the_wheel_lacks_comes_from_elsewhere(world: World) -> None:
-    install_wheel(world, "etcd")
-    assert world.resolver().resolve("kube-controller-manager").source == "built"
+def test_what_the_wheel_lacks_comes_from_elsewhere(harness: ResolverHarness) -> None:
+    install_wheel(harness, "etcd")
+    assert harness.resolver().resolve("kube-controller-manager").source == "built"
 
 
-def test_the_cache_comes_before_the_wheel(world: World) -> None:
-    world.resolver().resolve("etcd")
-    install_wheel(world, "etcd")
-    assert world.resolver().resolve("etcd").source == "cache (built)"
+def test_the_cache_comes_before_the_wheel(harness: ResolverHarness) -> None:
+    harness.resolver().resolve("etcd")
+    install_wheel(harness, "etcd")
+    assert harness.resolver().resolve("etcd").source == "cache (built)"
 
 
-def test_without_go_all_ways_to_the_program_are_named(world: World) -> None:
+def test_without_go_all_ways_to_the_program_are_named(harness: ResolverHarness) -> None:
     resolver = Resolver(
-        {**world.environ, "PATH": ""},
-        tools_dir=world.root / "tools",
-        archive=world.archive,
-        wheel=ProgramsWheel(world.root / "wheel"),
+        {**harness.environ, "PATH": ""},
+        tools_dir=harness.root / "tools",
+        archive=harness.archive,
+        wheel=ProgramsWheel(harness.root / "wheel"),
     )
     with pytest.raises(GoMissingError) as caught:
         resolver.resolve("etcd")
@@ -436,11 +446,14 @@ def test_without_go_all_ways_to_the_program_are_named(world: World) -> None:
     assert "pip install" not in str(caught.value)
 
 
-def test_what_is_built_for_another_platform_is_kept_apart(world: World) -> None:
-    program(world.root / "assets" / "etcd")
-    world.environ["KUBEBUILDER_ASSETS"] = str(world.root / "assets")
+def test_what_is_built_for_another_platform_is_kept_apart(harness: ResolverHarness) -> None:
+    program(harness.root / "assets" / "etcd")
+    harness.environ["KUBEBUILDER_ASSETS"] = str(harness.root / "assets")
     resolver = Resolver(
-        world.environ, tools_dir=world.root / "tools", target="darwin-arm64", builder=world.builder
+        harness.environ,
+        tools_dir=harness.root / "tools",
+        target="darwin-arm64",
+        builder=harness.builder,
     )
     (built,) = resolver.build(["etcd"])
     assert built.source == "built"

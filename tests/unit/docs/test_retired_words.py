@@ -32,7 +32,25 @@ IN_WHAT_IS_SHIPPED = EVERYWHERE | frozenset(
         *("surroundings", "tenure", "untie", "unwant", "upkeep", "watchman"),
     }
 )
-"""Words that the product and its pages do not have; worlds and people of the tests may."""
+"""Words that the product and its pages do not have; people of the tests may."""
+
+IN_NO_CLASS_NAME = frozenset(
+    {
+        *("bench", "ear", "ears", "ground", "rival", "rivals", "scene", "scenes", "seat", "seats"),
+        *("stage", "tenure", "town", "world", "worlds"),
+    }
+)
+"""Pictures that no class has in its name, those of the tests included.
+
+What a test sets up is called after what it holds: a `…Harness` is the part under test with fakes
+around it, a `…Setup` what is prepared on an API server.
+"""
+
+CLASSES_AS_THEY_ARE = {
+    "BenchError": "the errors of `asyncjob_bench`",
+    "World": "what `make prove` searches, as docs/explanation/proof.md defines it",
+}
+"""Class → why it may have such a word."""
 
 ANY_OF_THEM = re.compile("|".join(sorted(IN_WHAT_IS_SHIPPED)))
 """Finds quickly which files are worth a closer look."""
@@ -115,6 +133,39 @@ def test_every_exception_is_still_needed() -> None:
     for name, (words, _) in EXCEPTIONS.items():
         there = words_of((ROOT / name).read_text(encoding="utf-8"))
         assert words <= there, f"{name}: no longer has {sorted(words - there)}"
+
+
+def test_no_class_is_named_by_a_picture() -> None:
+    found = {f"{path}: {name}" for path, name in class_names() if is_a_picture(name)}
+    assert found == set()
+    defined = {name for _, name in class_names()}
+    assert CLASSES_AS_THEY_ARE.keys() <= defined
+
+
+@cache
+def class_names() -> list[tuple[str, str]]:
+    """Return the classes of all Python files, each with its file."""
+    return [
+        (path, node.name)
+        for path in files()
+        if path.endswith(".py")
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+
+
+def is_a_picture(name: str) -> bool:
+    return name not in CLASSES_AS_THEY_ARE and bool(words_of(name) & IN_NO_CLASS_NAME)
+
+
+@pytest.mark.parametrize("name", ["Scene", "_Stage", "WorldOfJobs", "FakeEar"])
+def test_a_picture_is_found_inside_of_a_class_name(name: str) -> None:
+    assert is_a_picture(name)
+
+
+@pytest.mark.parametrize("name", ["Search", "StagedFiles", "Benchmark", "Background"])
+def test_a_plain_word_that_contains_a_picture_is_none(name: str) -> None:
+    assert not is_a_picture(name)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_a_page_can_be_read_in_one_sitting(page: object) -> None:
 @pytest.mark.parametrize(("code", "line"), sorted(set(examples("asyncjob"))))
 def test_a_command_of_an_example_is_one_that_there_is(code: str, line: str) -> None:
     words = shlex.split(line, comments=True)[1:]
-    context = click.Context(root, info_name="asyncjob", obj=Shell().world())
+    context = click.Context(root, info_name="asyncjob", obj=Shell().context())
     command: click.Command = root
     while isinstance(command, click.Group):
         name, found, words = command.resolve_command(context, words)

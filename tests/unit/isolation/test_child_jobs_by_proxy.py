@@ -85,7 +85,7 @@ class Namespace(FakeSession):
             yield one
 
 
-class Bench:
+class ProxyHarness:
     """A shop whose handlers submit into a namespace."""
 
     def __init__(self, folder: Path) -> None:
@@ -117,35 +117,37 @@ class Bench:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def one_bench(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bench]:
+async def shared_harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProxyHarness]:
     folder = tmp_path_factory.mktemp("family")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAMILY_FOLDER", str(folder))
-        bench = Bench(folder)
-        yield bench
-        await bench.shop.close()
+        harness = ProxyHarness(folder)
+        yield harness
+        await harness.shop.close()
 
 
 @pytest.fixture
-def bench(one_bench: Bench) -> Bench:
-    one_bench.namespace = Namespace()
-    one_bench.own.clear()
-    (one_bench.folder / "trace").unlink(missing_ok=True)
-    return one_bench
+def harness(shared_harness: ProxyHarness) -> ProxyHarness:
+    shared_harness.namespace = Namespace()
+    shared_harness.own.clear()
+    (shared_harness.folder / "trace").unlink(missing_ok=True)
+    return shared_harness
 
 
 @pytest.mark.parametrize("type_", ["family", "family-sync"])
-async def test_children_are_submitted_at_a_time_and_waited_for(bench: Bench, type_: str) -> None:
-    result = await bench.shop.result(type_, 6)
+async def test_children_are_submitted_at_a_time_and_waited_for(
+    harness: ProxyHarness, type_: str
+) -> None:
+    result = await harness.shop.result(type_, 6)
     assert result == {"results": [{"n": str(number)} for number in range(6)], "all": 6}
-    names = sorted(bench.namespace.jobs)
-    await bench.shop.result(type_, 6)
-    assert sorted(bench.namespace.jobs) == names
+    names = sorted(harness.namespace.jobs)
+    await harness.shop.result(type_, 6)
+    assert sorted(harness.namespace.jobs) == names
 
 
-async def test_errors_arrive_as_the_classes_that_an_except_names(bench: Bench) -> None:
-    bench.namespace.may_list = False
-    caught = await bench.shop.result("excepts")
+async def test_errors_arrive_as_the_classes_that_an_except_names(harness: ProxyHarness) -> None:
+    harness.namespace.may_list = False
+    caught = await harness.shop.result("excepts")
     assert [each[0] for each in caught] == [
         "SubmitForbiddenError",
         "SubmitRefusedError",
@@ -160,101 +162,107 @@ async def test_errors_arrive_as_the_classes_that_an_except_names(bench: Bench) -
     assert caught[6] == ["ForbiddenError", "no list", 403]
 
 
-async def test_an_error_that_nobody_awaited_fails_the_attempt(bench: Bench) -> None:
-    move = await bench.run("forgets", "refused")
+async def test_an_error_that_nobody_awaited_fails_the_attempt(harness: ProxyHarness) -> None:
+    move = await harness.run("forgets", "refused")
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     error: Any = move.fields["error"]
     assert (error["type"], error["category"]) == ("SubmitRefusedError", "Validation")
     assert error["message"] == "child refused: no"
 
 
-async def test_success_counts_only_once_all_that_was_submitted_is_stored(bench: Bench) -> None:
-    bench.namespace.held_back = {"kept"}
+async def test_success_counts_only_once_all_that_was_submitted_is_stored(
+    harness: ProxyHarness,
+) -> None:
+    harness.namespace.held_back = {"kept"}
     of = job("forgets", "kept")
-    running = asyncio.ensure_future(bench.shop.run(of))
-    await until(lambda: bench.own and bench.own[0]._in_flight, "the child is on its way")
+    running = asyncio.ensure_future(harness.shop.run(of))
+    await until(lambda: harness.own and harness.own[0]._in_flight, "the child is on its way")
     # Nothing tells from outside that a handler has returned and is not done: so it gets time.
     done, _ = await asyncio.wait({running}, timeout=0.1)
     assert not done
-    bench.namespace.gate.set()
+    harness.namespace.gate.set()
     move = await running
     assert move
-    assert (move.target, list(bench.namespace.jobs)) == (Phase.SUCCEEDED, ["kept"])
+    assert (move.target, list(harness.namespace.jobs)) == (Phase.SUCCEEDED, ["kept"])
 
 
 async def test_what_a_failed_run_has_sent_is_stored_before_the_success_of_the_next(
-    bench: Bench,
+    harness: ProxyHarness,
 ) -> None:
-    bench.namespace.held_back = {"kept"}
-    running = asyncio.ensure_future(bench.shop.run(job("fails-once")))
-    await until(lambda: bench.own and bench.own[0]._in_flight, "the child is on its way")
-    await until(lambda: bench.shop.pool._idle, "both runs are over")
-    bench.namespace.gate.set()
+    harness.namespace.held_back = {"kept"}
+    running = asyncio.ensure_future(harness.shop.run(job("fails-once")))
+    await until(lambda: harness.own and harness.own[0]._in_flight, "the child is on its way")
+    await until(lambda: harness.shop.pool._idle, "both runs are over")
+    harness.namespace.gate.set()
     move = await running
     assert move
-    assert (move.target, list(bench.namespace.jobs)) == (Phase.SUCCEEDED, ["kept"])
+    assert (move.target, list(harness.namespace.jobs)) == (Phase.SUCCEEDED, ["kept"])
 
 
-async def test_a_stop_while_submissions_are_awaited_counts(bench: Bench) -> None:
-    bench.namespace.held_back = {"kept"}
+async def test_a_stop_while_submissions_are_awaited_counts(harness: ProxyHarness) -> None:
+    harness.namespace.held_back = {"kept"}
     of = job("forgets", "kept")
-    running = asyncio.ensure_future(bench.shop.run(of))
-    await until(lambda: bench.own and bench.own[0]._in_flight, "the child is on its way")
-    processes = set(bench.shop.pool._processes)
+    running = asyncio.ensure_future(harness.shop.run(of))
+    await until(lambda: harness.own and harness.own[0]._in_flight, "the child is on its way")
+    processes = set(harness.shop.pool._processes)
     of.stop(Stop.DRAINING)
     move = await running
-    bench.namespace.gate.set()
+    harness.namespace.gate.set()
     assert move
-    assert (move.reason, bench.namespace.jobs) == (Reason.RELEASED, {})
-    assert bench.shop.pool._processes == processes, "it had to be killed"
+    assert (move.reason, harness.namespace.jobs) == (Reason.RELEASED, {})
+    assert harness.shop.pool._processes == processes, "it had to be killed"
 
 
-async def test_an_async_handler_that_waits_is_interrupted_once_and_cleans_up(bench: Bench) -> None:
-    move = await bench.stopped("waits", Stop.CANCELLED)
+async def test_an_async_handler_that_waits_is_interrupted_once_and_cleans_up(
+    harness: ProxyHarness,
+) -> None:
+    move = await harness.stopped("waits", Stop.CANCELLED)
     assert move
     assert move.target is Phase.CANCELLED
-    assert bench.trace() == ["waiting", "cleaned up True"]
+    assert harness.trace() == ["waiting", "cleaned up True"]
 
 
 async def test_a_thread_that_waits_hears_of_the_stop_and_submits_nothing_more(
-    bench: Bench,
+    harness: ProxyHarness,
 ) -> None:
-    assert await bench.stopped("waits-sync", Stop.FENCED) is None
+    assert await harness.stopped("waits-sync", Stop.FENCED) is None
     over = "the attempt is over (fenced): too-late is not submitted"
-    assert bench.trace() == ["waiting", "told", over]
-    assert list(bench.namespace.jobs) == ["running"]
+    assert harness.trace() == ["waiting", "told", over]
+    assert list(harness.namespace.jobs) == ["running"]
 
 
-async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(bench: Bench) -> None:
-    bench.namespace.held_back = {"last"}
-    running = asyncio.ensure_future(bench.shop.run(job("gives-up")))
-    await until(lambda: "gave up" in bench.trace(), "the handler gives up")
-    await until(lambda: not bench.own[0]._poller._waits, "nobody looks")
-    bench.namespace.gate.set()
+async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(
+    harness: ProxyHarness,
+) -> None:
+    harness.namespace.held_back = {"last"}
+    running = asyncio.ensure_future(harness.shop.run(job("gives-up")))
+    await until(lambda: "gave up" in harness.trace(), "the handler gives up")
+    await until(lambda: not harness.own[0]._poller._waits, "nobody looks")
+    harness.namespace.gate.set()
     move = await running
     assert move
     assert move.target is Phase.SUCCEEDED
 
 
 async def test_a_job_that_is_over_submits_nothing_by_the_next_one_of_its_process(
-    bench: Bench,
+    harness: ProxyHarness,
 ) -> None:
-    shop = Shop(most=1, app=app, begin=begin_with(TARGET), children=bench._children)
+    shop = Shop(most=1, app=app, begin=begin_with(TARGET), children=harness._children)
     assert await shop.result("keeps") == "submitted"
-    bench.namespace.jobs.clear()
+    harness.namespace.jobs.clear()
     assert await shop.result("keeps") == "the attempt is over: it has ended"
     await shop.close()
-    assert bench.namespace.jobs == {}
+    assert harness.namespace.jobs == {}
 
 
 async def test_answers_that_no_frame_takes_are_an_error_with_their_size(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    harness: ProxyHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def encode(message: Any) -> bytes:
         return protocol.encode(message, limit=2000)
 
     monkeypatch.setattr(process_execution, "encode", encode)
-    move = await bench.run("family", 9)
+    move = await harness.run("family", 9)
     error: Any = move.fields["error"]
     assert error["type"] == "SubmitError"
     assert "the answer about child jobs: it has" in error["message"]
@@ -269,18 +277,18 @@ async def test_where_nobody_submits_that_is_what_the_handler_hears() -> None:
     assert "child jobs are not available in this runner: x" in str(move.fields["message"])
 
 
-async def test_a_submission_is_tried_until_it_is_answered(bench: Bench) -> None:
-    create, lost = bench.namespace.create, [UnknownOutcomeError("reset")]
+async def test_a_submission_is_tried_until_it_is_answered(harness: ProxyHarness) -> None:
+    create, lost = harness.namespace.create, [UnknownOutcomeError("reset")]
 
     async def shaky(path: str, body: Any) -> Any:
         if lost:
             raise lost.pop()
         return await create(path, body)
 
-    bench.namespace.create = shaky  # type: ignore[method-assign]
+    harness.namespace.create = shaky  # type: ignore[method-assign]
     with capture_logs():
-        assert await bench.shop.result("forgets", "kept") == "done"
-    assert list(bench.namespace.jobs) == ["kept"]
+        assert await harness.shop.result("forgets", "kept") == "done"
+    assert list(harness.namespace.jobs) == ["kept"]
 
 
 async def test_a_handler_knows_its_parent_and_its_trace_and_logs_with_them(

@@ -20,7 +20,7 @@ TARGET = "support.isolated_family_app:app"
 
 
 @dataclass
-class Bench:
+class ResourcesHarness:
     """A shop of the app with resources, and what these have noted."""
 
     shop: Shop
@@ -32,36 +32,38 @@ class Bench:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+async def harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[ResourcesHarness]:
     monkeypatch.setenv("FAMILY_FOLDER", str(tmp_path))
     shop = Shop(app=app, begin=begin_with(TARGET))
-    yield Bench(shop, tmp_path)
+    yield ResourcesHarness(shop, tmp_path)
     await shop.close()
 
 
 async def test_they_are_opened_once_when_needed_and_closed_in_reverse(
-    bench: Bench, capfd: pytest.CaptureFixture[str]
+    harness: ResourcesHarness, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    shop = bench.shop
+    shop = harness.shop
     pid = (await shop.result("plain"))["pid"]
-    assert bench.trace() == []
+    assert harness.trace() == []
     assert await shop.result("uses-sync") == [pid, pid]
-    assert bench.trace() == ["open pool"]
+    assert harness.trace() == ["open pool"]
     assert await shop.result("uses", 3) == [3, pid, pid, None]
     assert await shop.result("uses") == [0, pid, pid, None]
-    assert bench.trace() == ["open pool", "open files"]
+    assert harness.trace() == ["open pool", "open files"]
     await shop.close()
-    assert bench.trace() == ["open pool", "open files", "close files", "close pool"]
+    assert harness.trace() == ["open pool", "open files", "close files", "close pool"]
     (line,) = (line for line in capfd.readouterr().err.splitlines() if "nobody's job" in line)
     assert "job=" not in line
 
 
 async def test_one_that_cannot_be_opened_fails_the_attempt_and_the_next_has_a_new_process(
-    bench: Bench,
+    harness: ResourcesHarness,
 ) -> None:
-    pid = (await bench.shop.result("plain"))["pid"]
-    (bench.folder / "dry").touch()
-    move = await bench.shop.run(job("uses"))
+    pid = (await harness.shop.result("plain"))["pid"]
+    (harness.folder / "dry").touch()
+    move = await harness.shop.run(job("uses"))
     assert move
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert "crashes" not in move.fields
@@ -70,16 +72,16 @@ async def test_one_that_cannot_be_opened_fails_the_attempt_and_the_next_has_a_ne
     why = "cannot be opened: ConnectionRefusedError: the pool is dry"
     assert error["message"] == f"resource (support.isolated_family_app.pool) {why}"
     await until(lambda: not is_left(pid), "the process is replaced")
-    (bench.folder / "dry").unlink()
-    assert (await bench.shop.result("uses"))[1] != pid
+    (harness.folder / "dry").unlink()
+    assert (await harness.shop.result("uses"))[1] != pid
 
 
-async def test_a_stop_interrupts_the_opening(bench: Bench) -> None:
-    (bench.folder / "slow").touch()
+async def test_a_stop_interrupts_the_opening(harness: ResourcesHarness) -> None:
+    (harness.folder / "slow").touch()
     of = job("uses")
-    running = asyncio.ensure_future(bench.shop.run(of))
-    await until(bench.trace, "the pool is being opened")
-    (child,) = bench.shop.pool._processes
+    running = asyncio.ensure_future(harness.shop.run(of))
+    await until(harness.trace, "the pool is being opened")
+    (child,) = harness.shop.pool._processes
     of.stop(Stop.DRAINING)
     move = await running
     assert move
@@ -87,6 +89,6 @@ async def test_a_stop_interrupts_the_opening(bench: Bench) -> None:
     assert await child.exited == 0
 
 
-async def test_what_they_take_is_not_held_against_the_next_job(bench: Bench) -> None:
-    pid = await bench.shop.result("heavy")
-    assert await bench.shop.result("heavy") == pid
+async def test_what_they_take_is_not_held_against_the_next_job(harness: ResourcesHarness) -> None:
+    pid = await harness.shop.result("heavy")
+    assert await harness.shop.result("heavy") == pid

@@ -35,7 +35,7 @@ class Timer:
         self.cancelled = True
 
 
-class Scene:
+class AdmissionHarness:
     """One queue whose plans the test makes, on a clock in its hands."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,37 +96,39 @@ class Scene:
 
 
 @pytest.fixture
-def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    return Scene(monkeypatch)
+def harness(monkeypatch: pytest.MonkeyPatch) -> AdmissionHarness:
+    return AdmissionHarness(monkeypatch)
 
 
 async def test_places_that_are_over_are_struck_off_after_a_while_though_a_timer_is_early(
-    scene: Scene,
+    harness: AdmissionHarness,
 ) -> None:
-    await scene.round(reclaimed=1)
-    scene.time = STALE_RESERVATION_SECONDS - 0.0004
-    scene.go_off()
-    assert scene.again == ["ns/q"]
-    await scene.round(reclaimed=1)
-    assert not scene.session.writes
-    scene.time = STALE_RESERVATION_SECONDS + 0.001
-    scene.go_off()
-    assert scene.again == ["ns/q", "ns/q"]
-    await scene.round(reclaimed=1)
-    assert len(scene.session.writes) == 1
+    await harness.round(reclaimed=1)
+    harness.time = STALE_RESERVATION_SECONDS - 0.0004
+    harness.go_off()
+    assert harness.again == ["ns/q"]
+    await harness.round(reclaimed=1)
+    assert not harness.session.writes
+    harness.time = STALE_RESERVATION_SECONDS + 0.001
+    harness.go_off()
+    assert harness.again == ["ns/q", "ns/q"]
+    await harness.round(reclaimed=1)
+    assert len(harness.session.writes) == 1
 
 
-async def test_of_several_times_to_look_again_the_first_counts(scene: Scene) -> None:
-    await scene.round(next_at=30.0)
-    await scene.round(next_at=5.0)
-    await scene.round(next_at=10.0)
-    assert [timer.when for timer in scene.timers if not timer.cancelled] == [5.0]
+async def test_of_several_times_to_look_again_the_first_counts(harness: AdmissionHarness) -> None:
+    await harness.round(next_at=30.0)
+    await harness.round(next_at=5.0)
+    await harness.round(next_at=10.0)
+    assert [timer.when for timer in harness.timers if not timer.cancelled] == [5.0]
 
 
-async def test_a_conflict_is_looked_at_anew_at_once_and_nobody_is_lost(scene: Scene) -> None:
-    scene.session.fail("PATCH", f"{PATH}/status", ConflictError("changed"))
-    await scene.round(reclaimed=1)
-    scene.time = 2 * STALE_RESERVATION_SECONDS
-    await scene.round(reclaimed=1)
-    assert scene.again == ["ns/q"]
-    assert scene.put_backs == 1
+async def test_a_conflict_is_looked_at_anew_at_once_and_nobody_is_lost(
+    harness: AdmissionHarness,
+) -> None:
+    harness.session.fail("PATCH", f"{PATH}/status", ConflictError("changed"))
+    await harness.round(reclaimed=1)
+    harness.time = 2 * STALE_RESERVATION_SECONDS
+    await harness.round(reclaimed=1)
+    assert harness.again == ["ns/q"]
+    assert harness.put_backs == 1

@@ -44,7 +44,7 @@ EARLIER = "nightly-20261120t0200z"
 RUN_TWO = Run(run_name("nightly", int(seconds("2026-11-20T02:00"))), 1795140000)
 
 
-class Stage:
+class CronJobReconcilerHarness:
     """An actor on a fake API server, at three in the morning."""
 
     def __init__(self, **spec: Any) -> None:
@@ -90,49 +90,49 @@ class Stage:
 
 
 async def test_a_run_costs_one_read_two_writes_to_the_schedule_and_its_creation() -> None:
-    stage = Stage()
-    assert stage.wanted == [UID]
-    await stage.actor.reconcile(UID)
-    assert stage.requests == [
+    harness = CronJobReconcilerHarness()
+    assert harness.wanted == [UID]
+    await harness.actor.reconcile(UID)
+    assert harness.requests == [
         f"GET {PATH}",
         f"PATCH {STATUS}",
         f"POST {JOBS_PATH}",
         f"PATCH {STATUS}",
     ]
-    assert stage.session.objects[RUN_PATH]["spec"]["type"] == "test"
-    assert "reserved" not in stage.status
-    assert stage.status["activeCount"] == 1
+    assert harness.session.objects[RUN_PATH]["spec"]["type"] == "test"
+    assert "reserved" not in harness.status
+    assert harness.status["activeCount"] == 1
 
 
 async def test_who_does_not_lead_writes_nothing() -> None:
-    stage = Stage()
-    stage.leads = False
-    await stage.actor.reconcile(UID)
-    assert stage.session.writes == []
+    harness = CronJobReconcilerHarness()
+    harness.leads = False
+    await harness.actor.reconcile(UID)
+    assert harness.session.writes == []
 
 
 async def test_who_loses_leadership_after_reserving_creates_nothing() -> None:
-    stage = Stage()
+    harness = CronJobReconcilerHarness()
 
     def lose(path: str) -> None:
-        stage.leads = path != STATUS
+        harness.leads = path != STATUS
 
-    stage.session.before_write = lose
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH not in stage.session.objects
-    assert [run["name"] for run in stage.status["reserved"]["runs"]] == [RUN]
+    harness.session.before_write = lose
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH not in harness.session.objects
+    assert [run["name"] for run in harness.status["reserved"]["runs"]] == [RUN]
 
 
 async def test_a_run_whose_name_another_job_has_is_given_up_and_said_so() -> None:
-    stage = Stage()
-    stage.session.put(RUN_PATH, {"metadata": {"name": RUN}, "spec": {}, "status": {}})
-    await stage.actor.reconcile(UID)
-    assert (stage.status["reason"], stage.status["missed"]) == ("NameTaken", 1)
-    assert "reserved" not in stage.status
+    harness = CronJobReconcilerHarness()
+    harness.session.put(RUN_PATH, {"metadata": {"name": RUN}, "spec": {}, "status": {}})
+    await harness.actor.reconcile(UID)
+    assert (harness.status["reason"], harness.status["missed"]) == ("NameTaken", 1)
+    assert "reserved" not in harness.status
 
 
 async def test_a_run_made_by_a_schedule_of_the_same_name_before_counts_as_made() -> None:
-    stage = Stage()
+    harness = CronJobReconcilerHarness()
     meta = {
         "name": RUN,
         "namespace": "ns",
@@ -141,10 +141,10 @@ async def test_a_run_made_by_a_schedule_of_the_same_name_before_counts_as_made()
         "labels": {CRON_JOB_LABEL: "nightly", CRON_JOB_UID_LABEL: "an-older-one"},
         "annotations": {SCHEDULED_TIME_ANNOTATION: "2026-11-20T03:00:00.000Z"},
     }
-    stage.session.put(RUN_PATH, {"metadata": meta, "spec": {"type": "x"}, "status": {}})
-    await stage.actor.reconcile(UID)
-    assert stage.status["reason"] == "Scheduled"
-    assert "reserved" not in stage.status
+    harness.session.put(RUN_PATH, {"metadata": meta, "spec": {"type": "x"}, "status": {}})
+    await harness.actor.reconcile(UID)
+    assert harness.status["reason"] == "Scheduled"
+    assert "reserved" not in harness.status
 
 
 def run_in_the_way() -> Any:
@@ -161,75 +161,75 @@ def run_in_the_way() -> Any:
 
 
 async def test_forbid_gives_way_to_no_run_that_a_live_read_does_not_show() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
-    await stage.actor.reconcile(UID)
-    stage.session.failures.clear()
-    stage.saw_job(run_in_the_way())  # it is gone, and the watch has not told
-    assert stage.wanted[-1] == UID
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH in stage.session.objects
-    assert "reserved" not in stage.status
+    harness = CronJobReconcilerHarness(concurrencyPolicy="Forbid")
+    harness.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
+    await harness.actor.reconcile(UID)
+    harness.session.failures.clear()
+    harness.saw_job(run_in_the_way())  # it is gone, and the watch has not told
+    assert harness.wanted[-1] == UID
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH in harness.session.objects
+    assert "reserved" not in harness.status
 
 
 async def test_forbid_gives_way_to_no_other_job_by_the_name_of_a_run() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
-    await stage.actor.reconcile(UID)
-    stage.session.failures.clear()
-    stage.saw_job(run_in_the_way())  # it is gone, and a schedule of another UID has run since
+    harness = CronJobReconcilerHarness(concurrencyPolicy="Forbid")
+    harness.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
+    await harness.actor.reconcile(UID)
+    harness.session.failures.clear()
+    harness.saw_job(run_in_the_way())  # it is gone, and a schedule of another UID has run since
     other = run_in_the_way()
     other["metadata"] |= {"uid": "newer", "labels": {CRON_JOB_UID_LABEL: "another"}}
-    stage.session.put(job_path("ns", EARLIER), other)
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH in stage.session.objects
-    assert "reserved" not in stage.status
-    reads = {path for method, path, _ in stage.session.requests if method == "GET"}
+    harness.session.put(job_path("ns", EARLIER), other)
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH in harness.session.objects
+    assert "reserved" not in harness.status
+    reads = {path for method, path, _ in harness.session.requests if method == "GET"}
     assert reads == {PATH, RUN_PATH, job_path("ns", EARLIER)}, "and no list of the namespace"
 
 
 async def test_forbid_asks_once_about_a_run_that_is_in_the_way_indeed() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    stage.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
-    await stage.actor.reconcile(UID)
-    stage.session.failures.clear()
-    stage.session.put(job_path("ns", EARLIER), run_in_the_way())
-    stage.saw_job(run_in_the_way())
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH not in stage.session.objects
-    asked = len(stage.requests)
-    stage.wanted.clear()
-    stage.schedules.evaluate(UID)
-    assert stage.wanted == []
-    assert len(stage.requests) == asked
+    harness = CronJobReconcilerHarness(concurrencyPolicy="Forbid")
+    harness.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
+    await harness.actor.reconcile(UID)
+    harness.session.failures.clear()
+    harness.session.put(job_path("ns", EARLIER), run_in_the_way())
+    harness.saw_job(run_in_the_way())
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH not in harness.session.objects
+    asked = len(harness.requests)
+    harness.wanted.clear()
+    harness.schedules.evaluate(UID)
+    assert harness.wanted == []
+    assert len(harness.requests) == asked
 
 
 async def test_a_template_that_the_api_server_refuses_does_not_stop_the_schedule() -> None:
-    stage = Stage()
-    stage.session.fail("POST", JOBS_PATH, InvalidError("metadata.labels: bad", status=422))
-    await stage.actor.reconcile(UID)
-    assert (stage.status["reason"], stage.status["missed"]) == ("JobRefused", 1)
-    assert "metadata.labels" in stage.status["message"]
-    assert "reserved" not in stage.status
+    harness = CronJobReconcilerHarness()
+    harness.session.fail("POST", JOBS_PATH, InvalidError("metadata.labels: bad", status=422))
+    await harness.actor.reconcile(UID)
+    assert (harness.status["reason"], harness.status["missed"]) == ("JobRefused", 1)
+    assert "metadata.labels" in harness.status["message"]
+    assert "reserved" not in harness.status
 
 
 async def test_a_template_too_deep_to_be_written_leaves_its_runs_out_with_the_reason() -> None:
     payload: Any = 1
     for _ in range(300):
         payload = [payload]
-    stage = Stage(jobTemplate={"spec": {"type": "test", "payload": payload}})
-    await stage.actor.reconcile(UID)
-    assert (stage.status["reason"], stage.status["missed"]) == ("JobRefused", 1)
-    assert "spec.payload is nested too deeply to be written" in stage.status["message"]
-    assert "reserved" not in stage.status
-    assert RUN_PATH not in stage.session.objects
+    harness = CronJobReconcilerHarness(jobTemplate={"spec": {"type": "test", "payload": payload}})
+    await harness.actor.reconcile(UID)
+    assert (harness.status["reason"], harness.status["missed"]) == ("JobRefused", 1)
+    assert "spec.payload is nested too deeply to be written" in harness.status["message"]
+    assert "reserved" not in harness.status
+    assert RUN_PATH not in harness.session.objects
 
 
 async def test_of_a_template_that_was_not_read_as_a_whole_no_run_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = Stage()
-    read, write = stage.session.get, stage.session.merge_patch
+    harness = CronJobReconcilerHarness()
+    read, write = harness.session.get, harness.session.merge_patch
 
     async def read_in_part(path: str) -> Any:
         return TruncatedObject(await read(path))
@@ -237,84 +237,84 @@ async def test_of_a_template_that_was_not_read_as_a_whole_no_run_is_made(
     async def write_and_read_in_part(path: str, body: Any) -> Any:
         return TruncatedObject(await write(path, body))
 
-    monkeypatch.setattr(stage.session, "get", read_in_part)
-    monkeypatch.setattr(stage.session, "merge_patch", write_and_read_in_part)
-    await stage.actor.reconcile(UID)
-    assert stage.status["reason"] == "JobRefused"
-    assert "read as a whole" in stage.status["message"]
-    assert RUN_PATH not in stage.session.objects
+    monkeypatch.setattr(harness.session, "get", read_in_part)
+    monkeypatch.setattr(harness.session, "merge_patch", write_and_read_in_part)
+    await harness.actor.reconcile(UID)
+    assert harness.status["reason"] == "JobRefused"
+    assert "read as a whole" in harness.status["message"]
+    assert RUN_PATH not in harness.session.objects
 
 
 @pytest.mark.parametrize("error", [ForbiddenError(status=403), UnknownOutcomeError()])
 async def test_a_run_that_could_not_be_created_for_now_stays_reserved(error: Exception) -> None:
-    stage = Stage()
-    stage.session.fail("POST", JOBS_PATH, error)
-    await stage.actor.reconcile(UID)
-    assert [run["name"] for run in stage.status["reserved"]["runs"]] == [RUN]
-    stage.session.failures.clear()
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH in stage.session.objects
-    assert "reserved" not in stage.status
+    harness = CronJobReconcilerHarness()
+    harness.session.fail("POST", JOBS_PATH, error)
+    await harness.actor.reconcile(UID)
+    assert [run["name"] for run in harness.status["reserved"]["runs"]] == [RUN]
+    harness.session.failures.clear()
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH in harness.session.objects
+    assert "reserved" not in harness.status
 
 
 async def test_a_schedule_that_is_gone_is_forgotten() -> None:
-    stage = Stage()
-    del stage.session.objects[PATH]
-    await stage.actor.reconcile(UID)
-    assert stage.schedules.names_in(None) == []
-    assert stage.session.writes == []
+    harness = CronJobReconcilerHarness()
+    del harness.session.objects[PATH]
+    await harness.actor.reconcile(UID)
+    assert harness.schedules.names_in(None) == []
+    assert harness.session.writes == []
 
 
 async def test_a_schedule_made_anew_under_the_name_is_left_to_its_own_turn() -> None:
-    stage = Stage()
-    stage.session.objects[PATH]["metadata"] |= {"uid": "another"}
-    await stage.actor.reconcile(UID)
-    assert stage.session.writes == []
+    harness = CronJobReconcilerHarness()
+    harness.session.objects[PATH]["metadata"] |= {"uid": "another"}
+    await harness.actor.reconcile(UID)
+    assert harness.session.writes == []
 
 
 async def test_a_schedule_made_anew_is_not_forgotten_for_its_predecessor() -> None:
-    stage = Stage()
-    another: Any = stage.session.put(PATH, stage.session.objects[PATH])
+    harness = CronJobReconcilerHarness()
+    another: Any = harness.session.put(PATH, harness.session.objects[PATH])
     another["metadata"]["uid"] = "another"
-    read = stage.session.get
+    read = harness.session.get
 
     async def seen_meanwhile(path: str, params: Any = None) -> Any:
         answer = await read(path, params)
-        stage.schedules.on_update(another)
+        harness.schedules.on_update(another)
         return answer
 
-    stage.session.get = seen_meanwhile  # type: ignore[method-assign]  # the watch is quicker
-    await stage.actor.reconcile(UID)
-    assert stage.schedules.locate(UID) is None
-    assert stage.schedules.locate("another") is not None
+    harness.session.get = seen_meanwhile  # type: ignore[method-assign]  # the watch is quicker
+    await harness.actor.reconcile(UID)
+    assert harness.schedules.locate(UID) is None
+    assert harness.schedules.locate("another") is not None
 
 
 async def test_somebody_quicker_costs_a_conflict_and_nothing_else() -> None:
-    stage = Stage()
+    harness = CronJobReconcilerHarness()
 
     def quicker(path: str) -> None:
-        stage.session.before_write = lambda _path: None
-        stage.session.put(PATH, stage.session.objects[PATH])
+        harness.session.before_write = lambda _path: None
+        harness.session.put(PATH, harness.session.objects[PATH])
 
-    stage.session.before_write = quicker
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH not in stage.session.objects
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH in stage.session.objects
+    harness.session.before_write = quicker
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH not in harness.session.objects
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH in harness.session.objects
 
 
 def test_a_schedule_that_cannot_be_read_does_not_stop_the_others() -> None:
-    stage = Stage()
+    harness = CronJobReconcilerHarness()
     odd = raw_cron("odd", concurrencyPolicy="Perhaps")
-    stage.schedules.on_update(odd)
-    stage.schedules.on_update(
+    harness.schedules.on_update(odd)
+    harness.schedules.on_update(
         raw_cron(
             "far", status=settled("2026-11-20T02:00") | {"settledTime": "9999-12-31T23:59:59Z"}
         )
     )
-    stage.schedules.evaluate(UID)
-    assert stage.wanted[-1] == UID
-    assert ("ns", "odd") not in stage.schedules.names_in("ns")
+    harness.schedules.evaluate(UID)
+    assert harness.wanted[-1] == UID
+    assert ("ns", "odd") not in harness.schedules.names_in("ns")
 
 
 def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> None:
@@ -338,86 +338,88 @@ def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> Non
 
 
 async def test_overlaps_are_ruled_out_without_a_list_of_the_namespace() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH in stage.session.objects
-    reads = {path for method, path, _ in stage.session.requests if method == "GET"}
+    harness = CronJobReconcilerHarness(concurrencyPolicy="Forbid")
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH in harness.session.objects
+    reads = {path for method, path, _ in harness.session.requests if method == "GET"}
     assert reads == {PATH, RUN_PATH}
 
 
-def _put_run_that_only_the_status_names(stage: Stage, *, settled_at: str) -> str:
+def _put_run_that_only_the_status_names(
+    harness: CronJobReconcilerHarness, *, settled_at: str
+) -> str:
     """Store a run that no watch has shown, with a status that names it; return the run's name."""
     name = run_name("nightly", int(seconds("2026-11-20T02:00")))
-    schedule = stage.session.objects[PATH]
+    schedule = harness.session.objects[PATH]
     made = run_body(read_cron_job(schedule), schedule, RUN_TWO)
     meta = {
         **cast("Any", made)["metadata"],
         "uid": "unseen",
         "creationTimestamp": "2026-11-20T02:00:00Z",
     }
-    stage.session.put(job_path("ns", name), {**made, "metadata": meta, "status": {}})
+    harness.session.put(job_path("ns", name), {**made, "metadata": meta, "status": {}})
     status = settled(settled_at, active=[{"name": name, "uid": "unseen"}], activeCount=1)
-    stage.schedules.on_update(stage.session.put(PATH, {**schedule, "status": status}))
+    harness.schedules.on_update(harness.session.put(PATH, {**schedule, "status": status}))
     return name
 
 
 async def test_a_run_that_only_the_status_knows_of_keeps_the_next_from_starting() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    earlier = _put_run_that_only_the_status_names(stage, settled_at="2026-11-20T02:00")
-    await stage.actor.reconcile(UID)
-    assert RUN_PATH not in stage.session.objects
-    assert (stage.status["reason"], stage.status["missed"]) == ("LeftOut", 1)
-    assert [one["name"] for one in stage.status["active"]] == [earlier]
+    harness = CronJobReconcilerHarness(concurrencyPolicy="Forbid")
+    earlier = _put_run_that_only_the_status_names(harness, settled_at="2026-11-20T02:00")
+    await harness.actor.reconcile(UID)
+    assert RUN_PATH not in harness.session.objects
+    assert (harness.status["reason"], harness.status["missed"]) == ("LeftOut", 1)
+    assert [one["name"] for one in harness.status["active"]] == [earlier]
 
 
 async def test_an_active_run_is_not_taken_off_by_who_has_never_seen_it() -> None:
-    stage = Stage(concurrencyPolicy="Forbid")
-    earlier = _put_run_that_only_the_status_names(stage, settled_at="2026-11-20T03:00")
-    await stage.actor.reconcile(UID)
-    assert [one["name"] for one in stage.status["active"]] == [earlier]
-    del stage.session.objects[job_path("ns", earlier)]
-    stage.schedules.evaluate(UID)
-    await stage.actor.reconcile(UID)
-    assert "active" not in stage.status
-    assert stage.status["activeCount"] == 0
+    harness = CronJobReconcilerHarness(concurrencyPolicy="Forbid")
+    earlier = _put_run_that_only_the_status_names(harness, settled_at="2026-11-20T03:00")
+    await harness.actor.reconcile(UID)
+    assert [one["name"] for one in harness.status["active"]] == [earlier]
+    del harness.session.objects[job_path("ns", earlier)]
+    harness.schedules.evaluate(UID)
+    await harness.actor.reconcile(UID)
+    assert "active" not in harness.status
+    assert harness.status["activeCount"] == 0
 
 
 @pytest.mark.parametrize("policy", ["Allow", "Forbid"])
 async def test_a_quota_that_gives_way_late_is_not_followed_by_a_storm(policy: str) -> None:
-    stage = Stage(
+    harness = CronJobReconcilerHarness(
         schedule="* * * * *",
         misfirePolicy="Skip",
         startingDeadlineSeconds=10,
         concurrencyPolicy=policy,
     )
-    stage.session.fail("POST", JOBS_PATH, ForbiddenError("exceeded quota", status=403))
+    harness.session.fail("POST", JOBS_PATH, ForbiddenError("exceeded quota", status=403))
     with capture_logs() as logs:
         for second in range(1, 600, 7):
-            stage.later = float(second)
-            stage.schedules.evaluate(UID)
-            await stage.actor.reconcile(UID)
+            harness.later = float(second)
+            harness.schedules.evaluate(UID)
+            await harness.actor.reconcile(UID)
     assert sum(line["event"] == "schedule refused" for line in logs) <= 12
-    assert len(stage.status.get("reserved", {}).get("runs", [])) <= 1
-    stage.session.failures.clear()
-    before = len(stage.session.objects)
-    stage.later = 600.0
-    await stage.actor.reconcile(UID)
-    assert len(stage.session.objects) <= before + 1
-    assert stage.status["missed"] >= 8
+    assert len(harness.status.get("reserved", {}).get("runs", [])) <= 1
+    harness.session.failures.clear()
+    before = len(harness.session.objects)
+    harness.later = 600.0
+    await harness.actor.reconcile(UID)
+    assert len(harness.session.objects) <= before + 1
+    assert harness.status["missed"] >= 8
 
 
 async def test_a_run_that_was_created_without_an_answer_is_not_given_up() -> None:
-    stage = Stage(misfirePolicy="Skip", startingDeadlineSeconds=10)
-    create = stage.session.create
+    harness = CronJobReconcilerHarness(misfirePolicy="Skip", startingDeadlineSeconds=10)
+    create = harness.session.create
 
     async def unanswered(path: str, body: Any, params: Any = None) -> Any:
         await create(path, body, params)
         raise UnknownOutcomeError("no answer")
 
-    stage.session.create = unanswered  # type: ignore[method-assign]  # the answer gets lost
-    await stage.actor.reconcile(UID)
-    stage.later = 60.0
-    stage.session.create = create  # type: ignore[method-assign]
-    await stage.actor.reconcile(UID)
-    assert "reserved" not in stage.status
-    assert stage.status.get("missed", 0) == 0
+    harness.session.create = unanswered  # type: ignore[method-assign]  # the answer gets lost
+    await harness.actor.reconcile(UID)
+    harness.later = 60.0
+    harness.session.create = create  # type: ignore[method-assign]
+    await harness.actor.reconcile(UID)
+    assert "reserved" not in harness.status
+    assert harness.status.get("missed", 0) == 0

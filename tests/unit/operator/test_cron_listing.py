@@ -23,7 +23,7 @@ from support.vitals import quarantine
 PATH = collection_path("ns", CRON_JOBS)
 
 
-def scene(*names: str) -> tuple[FakeSession, KubeSession, CronJobEvaluator]:
+def prepared(*names: str) -> tuple[FakeSession, KubeSession, CronJobEvaluator]:
     server = FakeSession()
     for name in names:
         server.put(f"{PATH}/{name}", raw_cron(name))
@@ -43,7 +43,7 @@ def reads(server: FakeSession) -> list[str]:
 
 
 async def test_a_schedule_deleted_while_nobody_watched_is_forgotten() -> None:
-    server, session, schedules = scene("kept", "gone")
+    server, session, schedules = prepared("kept", "gone")
     assert await resync_cron_jobs(session, "ns", schedules) == 2
     assert known(schedules) == {"kept", "gone"}
     del server.objects[f"{PATH}/gone"]
@@ -52,7 +52,7 @@ async def test_a_schedule_deleted_while_nobody_watched_is_forgotten() -> None:
 
 
 async def test_what_is_known_as_it_is_is_not_read_again() -> None:
-    server, session, schedules = scene("same", "changed")
+    server, session, schedules = prepared("same", "changed")
     await resync_cron_jobs(session, "ns", schedules)
     server.requests.clear()
     server.put(f"{PATH}/changed", raw_cron("changed", suspend=True))
@@ -64,7 +64,7 @@ async def test_what_is_known_as_it_is_is_not_read_again() -> None:
 
 
 async def test_a_comparison_asks_for_metadata_and_reads_what_is_quarantined_once() -> None:
-    server, session, schedules = scene()
+    server, session, schedules = prepared()
     server.put(f"{PATH}/odd", raw_cron("odd", concurrencyPolicy="Perhaps"))
     asked: list[str] = []
     pages = server.pages
@@ -85,7 +85,7 @@ async def test_a_comparison_asks_for_metadata_and_reads_what_is_quarantined_once
 
 
 async def test_one_seen_while_the_list_is_read_is_kept() -> None:
-    server, session, schedules = scene("kept")
+    server, session, schedules = prepared("kept")
     real_pages = server.pages
 
     async def paged(path: str, params: Any = None, *, accept: str = "") -> Any:
@@ -99,7 +99,7 @@ async def test_one_seen_while_the_list_is_read_is_kept() -> None:
 
 
 async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
-    server, session, schedules = scene("anew")
+    server, session, schedules = prepared("anew")
     await resync_cron_jobs(session, "ns", schedules)
     del server.objects[f"{PATH}/anew"]
     real_pages = server.pages
@@ -117,14 +117,14 @@ async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
 
 
 async def test_another_namespaces_schedules_are_left_alone() -> None:
-    _, session, schedules = scene("kept")
+    _, session, schedules = prepared("kept")
     await resync_cron_jobs(session, "ns", schedules)
     await resync_cron_jobs(session, "other", schedules)
     assert known(schedules) == {"kept"}
 
 
 async def test_a_list_shows_one_after_the_other_and_forgets_what_is_not_in_it() -> None:
-    server, session, schedules = scene("kept", "gone")
+    server, session, schedules = prepared("kept", "gone")
     store = CronJobStore(schedules, "ns")
     await list_into(session, PATH, store)
     assert store.synced.is_set()
@@ -135,7 +135,7 @@ async def test_a_list_shows_one_after_the_other_and_forgets_what_is_not_in_it() 
 
 
 async def test_a_list_that_breaks_off_forgets_nobody() -> None:
-    server, session, schedules = scene("one", "two")
+    server, session, schedules = prepared("one", "two")
     store = CronJobStore(schedules, "ns")
     await list_into(session, PATH, store)
 
@@ -157,7 +157,7 @@ async def test_a_list_that_breaks_off_forgets_nobody() -> None:
 
 
 def test_one_that_cannot_be_taken_is_quarantined_until_it_is_gone() -> None:
-    _, _, schedules = scene()
+    _, _, schedules = prepared()
     store = CronJobStore(schedules, "ns")
     odd = raw_cron("odd", concurrencyPolicy="Perhaps")
     store.apply(WatchEvent("ADDED", odd))
@@ -169,7 +169,7 @@ def test_one_that_cannot_be_taken_is_quarantined_until_it_is_gone() -> None:
 
 
 def test_a_deletion_that_is_told_late_does_not_take_its_successor() -> None:
-    _, _, schedules = scene()
+    _, _, schedules = prepared()
     anew = raw_cron("anew")
     anew["metadata"] |= {"uid": "another", "resourceVersion": "30"}
     schedules.on_update(anew)
@@ -180,7 +180,7 @@ def test_a_deletion_that_is_told_late_does_not_take_its_successor() -> None:
 
 
 def test_nothing_of_a_template_is_kept() -> None:
-    _, _, schedules = scene()
+    _, _, schedules = prepared()
 
     payload = ["x" * 250_000]
     template = {"spec": {"type": "test", "payload": payload}}

@@ -6,54 +6,58 @@ import pytest
 
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
+from support.operator_harness import OperatorHarness
 from support.snapshots import raw, stamp
-from support.world import World
 
 ID = {"deduplicationId": "one"}
 LIST = ("GET", collection_path("ns", JOBS))
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def harness() -> OperatorHarness:
+    return OperatorHarness()
 
 
-def put_unseen(world: World, name: str, **status: Any) -> None:
+def put_unseen(harness: OperatorHarness, name: str, **status: Any) -> None:
     """Store a job that the operator does not get to see."""
-    world.session.put(job_path("ns", name), raw(name, spec=ID, **status))
+    harness.session.put(job_path("ns", name), raw(name, spec=ID, **status))
 
 
-def put_seen(world: World, name: str, **status: Any) -> None:
+def put_seen(harness: OperatorHarness, name: str, **status: Any) -> None:
     """Store a job that the operator gets to see."""
     obj: Any = raw(name, spec=ID, **status)
-    world.store(name, obj)
+    harness.store(name, obj)
 
 
-def asked(world: World) -> list[tuple[str, str]]:
+def asked(harness: OperatorHarness) -> list[tuple[str, str]]:
     """Return method and path of each request so far."""
-    return [(method, path) for method, path, _ in world.session.requests]
+    return [(method, path) for method, path, _ in harness.session.requests]
 
 
-async def test_no_job_is_admitted_beside_one_that_the_watch_has_not_shown_yet(world: World) -> None:
-    put_unseen(world, "unseen", admitted=True)
-    world.create("late", **ID)
-    await world.settle()
-    assert world.claimable() == ["unseen"]
-    assert "admitted" not in world.status("late")
-    await world.pass_time(60)
-    assert world.state("late").startswith("Cancelled Duplicate unseen is live")
-    assert world.claimable() == ["unseen"]
+async def test_no_job_is_admitted_beside_one_that_the_watch_has_not_shown_yet(
+    harness: OperatorHarness,
+) -> None:
+    put_unseen(harness, "unseen", admitted=True)
+    harness.create("late", **ID)
+    await harness.settle()
+    assert harness.claimable() == ["unseen"]
+    assert "admitted" not in harness.status("late")
+    await harness.pass_time(60)
+    assert harness.state("late").startswith("Cancelled Duplicate unseen is live")
+    assert harness.claimable() == ["unseen"]
 
 
-async def test_no_job_is_admitted_beside_one_that_was_redriven_unseen(world: World) -> None:
-    put_seen(world, "dead", phase="DeadLetter", completionTime=stamp(0))
-    put_unseen(world, "dead", attempt=1, admitted=True, redrives=1)
-    world.create("late", **ID)
-    await world.settle()
-    assert world.claimable() == ["dead"]
-    await world.pass_time(60)
-    assert world.state("late").startswith("Cancelled Duplicate dead is live")
-    assert world.claimable() == ["dead"]
+async def test_no_job_is_admitted_beside_one_that_was_redriven_unseen(
+    harness: OperatorHarness,
+) -> None:
+    put_seen(harness, "dead", phase="DeadLetter", completionTime=stamp(0))
+    put_unseen(harness, "dead", attempt=1, admitted=True, redrives=1)
+    harness.create("late", **ID)
+    await harness.settle()
+    assert harness.claimable() == ["dead"]
+    await harness.pass_time(60)
+    assert harness.state("late").startswith("Cancelled Duplicate dead is live")
+    assert harness.claimable() == ["dead"]
 
 
 @pytest.mark.parametrize(
@@ -65,71 +69,80 @@ async def test_no_job_is_admitted_beside_one_that_was_redriven_unseen(world: Wor
     ids=lambda held: held["phase"],
 )
 async def test_a_job_that_has_waited_is_not_queued_as_admitted_either(
-    world: World, held: Any
+    harness: OperatorHarness, held: Any
 ) -> None:
-    put_unseen(world, "unseen", admitted=True)
-    put_seen(world, "held", **held)
-    await world.settle()
-    await world.pass_time(60)
-    assert world.state("held").startswith("Cancelled Duplicate unseen is live")
+    put_unseen(harness, "unseen", admitted=True)
+    put_seen(harness, "held", **held)
+    await harness.settle()
+    await harness.pass_time(60)
+    assert harness.state("held").startswith("Cancelled Duplicate unseen is live")
 
 
-async def test_a_dead_letter_stays_one_beside_a_live_job_that_was_not_seen(world: World) -> None:
-    put_unseen(world, "unseen", admitted=True)
-    put_seen(world, "dead", phase="DeadLetter", completionTime=stamp(0))
-    world.change_spec("dead", redrive=1)
-    await world.settle()
-    await world.pass_time(60)
-    assert world.state("dead") == "DeadLetter"
-    world.end("unseen")
-    await world.pass_time(60)
-    assert world.claimable() == ["dead"]
+async def test_a_dead_letter_stays_one_beside_a_live_job_that_was_not_seen(
+    harness: OperatorHarness,
+) -> None:
+    put_unseen(harness, "unseen", admitted=True)
+    put_seen(harness, "dead", phase="DeadLetter", completionTime=stamp(0))
+    harness.change_spec("dead", redrive=1)
+    await harness.settle()
+    await harness.pass_time(60)
+    assert harness.state("dead") == "DeadLetter"
+    harness.end("unseen")
+    await harness.pass_time(60)
+    assert harness.claimable() == ["dead"]
 
 
 async def test_what_has_ended_or_is_being_deleted_or_has_another_id_is_nobodys_duplicate(
-    world: World,
+    harness: OperatorHarness,
 ) -> None:
-    put_unseen(world, "ended", phase="Succeeded", completionTime=stamp(0))
+    put_unseen(harness, "ended", phase="Succeeded", completionTime=stamp(0))
     going: Any = raw("going", spec=ID)
     going["metadata"] |= {"deletionTimestamp": stamp(0), "finalizers": ["example.com/archive"]}
-    world.session.put(job_path("ns", "going"), going)
-    world.session.put(job_path("ns", "two"), raw("two", spec={"deduplicationId": "one,=\\two"}))
-    world.create("job", **ID)
-    await world.settle()
-    assert world.status("job")["admitted"] is True
-    world.create("other", deduplicationId="one,=\\two")
-    await world.settle()
-    assert "admitted" not in world.status("other")
+    harness.session.put(job_path("ns", "going"), going)
+    harness.session.put(job_path("ns", "two"), raw("two", spec={"deduplicationId": "one,=\\two"}))
+    harness.create("job", **ID)
+    await harness.settle()
+    assert harness.status("job")["admitted"] is True
+    harness.create("other", deduplicationId="one,=\\two")
+    await harness.settle()
+    assert "admitted" not in harness.status("other")
 
 
-async def test_who_was_let_through_and_retries_is_not_looked_for_again(world: World) -> None:
+async def test_who_was_let_through_and_retries_is_not_looked_for_again(
+    harness: OperatorHarness,
+) -> None:
     waiting = {"retryDelaySeconds": 0.0, "nextAttemptTime": stamp(0)}
-    put_seen(world, "job", phase="Retrying", attempt=1, crashes=1, **waiting)
-    await world.settle()
-    assert world.status("job")["admitted"] is True
-    assert asked(world) == [("PATCH", job_status_path("ns", "job"))]
+    put_seen(harness, "job", phase="Retrying", attempt=1, crashes=1, **waiting)
+    await harness.settle()
+    assert harness.status("job")["admitted"] is True
+    assert asked(harness) == [("PATCH", job_status_path("ns", "job"))]
 
 
-async def test_a_job_without_an_id_is_admitted_by_a_read_and_a_write(world: World) -> None:
-    world.create("job", notAfter=stamp(600))
-    await world.settle()
-    assert asked(world) == [("GET", job_path("ns", "job")), ("PATCH", job_status_path("ns", "job"))]
-    world.create("one", **ID)
-    await world.settle()
-    assert asked(world).count(LIST) == 1
+async def test_a_job_without_an_id_is_admitted_by_a_read_and_a_write(
+    harness: OperatorHarness,
+) -> None:
+    harness.create("job", notAfter=stamp(600))
+    await harness.settle()
+    assert asked(harness) == [
+        ("GET", job_path("ns", "job")),
+        ("PATCH", job_status_path("ns", "job")),
+    ]
+    harness.create("one", **ID)
+    await harness.settle()
+    assert asked(harness).count(LIST) == 1
 
 
 async def test_the_look_for_others_asks_for_no_payloads(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    harness: OperatorHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accepted: list[str] = []
-    pages = world.session.pages
+    pages = harness.session.pages
 
     def noted(path: str, params: Any = None, *, accept: str = "") -> Any:
         accepted.append(accept)
         return pages(path, params, accept=accept)
 
-    monkeypatch.setattr(world.session, "pages", noted)
-    world.create("job", **ID)
-    await world.settle()
+    monkeypatch.setattr(harness.session, "pages", noted)
+    harness.create("job", **ID)
+    await harness.settle()
     assert accepted == [METADATA_LIST_TYPE]

@@ -5,70 +5,70 @@ from typing import Any
 from asyncjob.errors import ForbiddenError
 from asyncjob_operator.controllers.events import EVENT_BURST
 from asyncjob_operator.core.events import HOUR, event_body, job_event, namespace_event, queue_event
-from support.notices import Scene
+from support.event_recorder import EventRecorderHarness
 from support.snapshots import job
 
 
 async def test_a_burst_is_told_then_one_every_few_seconds() -> None:
-    scene = Scene()
+    harness = EventRecorderHarness()
     for number in range(1000):
-        scene.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
-    await scene.post()
-    assert scene.posted == EVENT_BURST
-    scene.now += 60
+        harness.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    await harness.post()
+    assert harness.posted == EVENT_BURST
+    harness.now += 60
     for number in range(1000):
-        scene.notices.record(job_event(job(name=f"more-{number}"), "QueueTimeout", "late"))
-    await scene.post()
-    assert scene.posted == EVENT_BURST + 10
+        harness.notices.record(job_event(job(name=f"more-{number}"), "QueueTimeout", "late"))
+    await harness.post()
+    assert harness.posted == EVENT_BURST + 10
 
 
 async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
-    scene = Scene()
-    scene.session.fail("POST", "/api/v1/namespaces/ns/events", ForbiddenError(status=403))
-    scene.notices.record(job_event(job(), "QueueTimeout", "late"))
-    await scene.post()
-    assert scene.posted == 0
-    assert scene.notices._queue.empty()
+    harness = EventRecorderHarness()
+    harness.session.fail("POST", "/api/v1/namespaces/ns/events", ForbiddenError(status=403))
+    harness.notices.record(job_event(job(), "QueueTimeout", "late"))
+    await harness.post()
+    assert harness.posted == 0
+    assert harness.notices._queue.empty()
 
 
 async def test_a_namespaces_warning_is_told_once_an_hour_and_each_namespaces_own() -> None:
-    scene = Scene()
+    harness = EventRecorderHarness()
     for _ in range(5):
-        scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
-        scene.notices.record(namespace_event("other", "StoreNearLimit", "full"))
-        scene.now += 700
-    await scene.post()
-    assert len(scene.session.requests) == 2
-    scene.now += 101
-    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
-    await scene.post()
-    assert len(scene.session.requests) == 3
+        harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+        harness.notices.record(namespace_event("other", "StoreNearLimit", "full"))
+        harness.now += 700
+    await harness.post()
+    assert len(harness.session.requests) == 2
+    harness.now += 101
+    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    await harness.post()
+    assert len(harness.session.requests) == 3
 
 
 async def test_who_has_been_told_of_is_forgotten_now_and_then_and_not_at_each_event() -> None:
-    scene = Scene()
-    recorder = scene.notices
-    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    harness = EventRecorderHarness()
+    recorder = harness.notices
+    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
     first = recorder._suppressed_until
     for number in range(100):
         recorder.record(namespace_event(f"ns-{number}", "StoreNearLimit", "full"))
     assert recorder._suppressed_until is first
-    await scene.post()
-    scene.now += 2 * HOUR
+    await harness.post()
+    harness.now += 2 * HOUR
     recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
     assert len(recorder._suppressed_until) == 1
 
 
 async def test_a_warning_that_was_dropped_is_not_taken_for_told() -> None:
-    scene = Scene()
+    harness = EventRecorderHarness()
     for number in range(100):
-        scene.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
-    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
-    await scene.post()
-    scene.now += 60
-    scene.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
-    await scene.post()
-    bodies: list[Any] = [body for _, _, body in scene.session.requests]
+        harness.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    await harness.post()
+    harness.now += 60
+    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    await harness.post()
+    bodies: list[Any] = [body for _, _, body in harness.session.requests]
     assert [body["reason"] for body in bodies].count("StoreNearLimit") == 1
 
 

@@ -117,7 +117,7 @@ async def test_a_loop_that_ends_by_itself_again_and_again_is_stuck_and_an_outage
     assert bool(vitals.stalled()) is is_stuck
 
 
-class Scene:
+class OperatorHealthHarness:
     """An operator of two namespaces that has not begun, and the clock of its vitals."""
 
     def __init__(self, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,18 +129,22 @@ class Scene:
 
 
 @pytest.fixture
-def scene(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    return Scene(clock, monkeypatch)
+def harness(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> OperatorHealthHarness:
+    return OperatorHealthHarness(clock, monkeypatch)
 
 
-def test_who_has_not_listed_all_jobs_is_neither_ready_nor_fit_but_alive(scene: Scene) -> None:
-    operator = scene.operator
+def test_who_has_not_listed_all_jobs_is_neither_ready_nor_fit_but_alive(
+    harness: OperatorHealthHarness,
+) -> None:
+    operator = harness.operator
     assert operator.check_readiness() == operator.check_fitness() == "jobs are not listed yet"
     assert operator.check_liveness() == ""
 
 
-def test_when_kopf_lists_anew_that_is_counted_and_what_it_lists_is_compared(scene: Scene) -> None:
-    operator = scene.operator
+def test_when_kopf_lists_anew_that_is_counted_and_what_it_lists_is_compared(
+    harness: OperatorHealthHarness,
+) -> None:
+    operator = harness.operator
     for resource in (QUEUES, CRON_JOBS):
         operator.on_relist(WatchedCollection(resource, "two"))
         timers = operator._kopf_collections[resource]._timers
@@ -153,14 +157,14 @@ def test_when_kopf_lists_anew_that_is_counted_and_what_it_lists_is_compared(scen
 
 @pytest.mark.parametrize("metric", ["watch_restarts", "recovery_errors"])
 async def test_a_loop_that_fails_is_counted(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, metric: str
+    harness: OperatorHealthHarness, monkeypatch: pytest.MonkeyPatch, metric: str
 ) -> None:
     async def fail(*_: object) -> None:
         raise UnknownOutcomeError("no answer")
 
     for function in ("wait_for_job_api", "run_requeue_timer"):
         monkeypatch.setattr(f"asyncjob_operator.operator.{function}", fail)
-    operator = scene.operator
+    operator = harness.operator
     loops: dict[str, LoopFunction] = {
         "watch_restarts": partial(operator._watch_jobs, None),
         "recovery_errors": operator._run_requeue_timer,
@@ -171,9 +175,9 @@ async def test_a_loop_that_fails_is_counted(
 
 
 def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(
-    scene: Scene, clock: Clock
+    harness: OperatorHealthHarness, clock: Clock
 ) -> None:
-    operator = scene.operator
+    operator = harness.operator
     operator._synced = True
     operator._follow_kopf()
     for namespace in ("one", "two"):

@@ -40,7 +40,7 @@ class Server(FakeSession):
             yield {"metadata": {}, "items": found[start : start + 2]}
 
 
-async def scene(*names: str) -> tuple[Server, KubeSession, JobEvaluator]:
+async def prepared(*names: str) -> tuple[Server, KubeSession, JobEvaluator]:
     server = Server()
     for name in names:
         server.put(job_path("ns", name), cast("Any", raw(name)))
@@ -53,14 +53,14 @@ async def scene(*names: str) -> tuple[Server, KubeSession, JobEvaluator]:
 
 
 async def test_where_nothing_was_lost_nothing_is_read_again() -> None:
-    server, session, observer = await scene("a", "b", "c")
+    server, session, observer = await prepared("a", "b", "c")
     server.requests.clear()
     assert (await resync_jobs(session, "ns", observer)).total == 0
     assert server.requests == []
 
 
 async def test_a_lost_deletion_a_lost_change_and_a_lost_creation_are_repaired() -> None:
-    server, session, observer = await scene("gone", "changed", "same")
+    server, session, observer = await prepared("gone", "changed", "same")
     del server.objects[job_path("ns", "gone")]
     server.put(job_path("ns", "changed"), cast("Any", raw("changed", spec={"cancel": True})))
     server.put(job_path("ns", "new"), cast("Any", raw("new")))
@@ -73,7 +73,7 @@ async def test_a_lost_deletion_a_lost_change_and_a_lost_creation_are_repaired() 
 
 
 async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() -> None:
-    server, session, observer = await scene("a")
+    server, session, observer = await prepared("a")
     late = server.put(job_path("ns", "late"), cast("Any", raw("late")))
     observer.on_update(late, just_changed=True)
     listed = server.objects.pop(job_path("ns", "late"))
@@ -89,7 +89,7 @@ async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() 
 
 
 async def test_a_job_of_the_same_name_made_anew_replaces_the_one_deleted() -> None:
-    server, session, observer = await scene("a")
+    server, session, observer = await prepared("a")
     renewed = cast("Any", raw("a"))
     renewed["metadata"]["uid"] = "second"
     server.put(job_path("ns", "a"), renewed)
@@ -99,6 +99,6 @@ async def test_a_job_of_the_same_name_made_anew_replaces_the_one_deleted() -> No
 
 
 async def test_another_namespaces_jobs_are_not_taken_for_deleted() -> None:
-    _, session, observer = await scene("a")
+    _, session, observer = await prepared("a")
     assert (await resync_jobs(session, "other", observer)).total == 0
     assert "uid-a" in observer.store

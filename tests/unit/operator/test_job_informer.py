@@ -40,7 +40,7 @@ def event(kind: str, version: int) -> WatchEvent:
     return WatchEvent(kind, {"metadata": {"uid": "a", "resourceVersion": str(version)}})
 
 
-class Scene:
+class JobInformerHarness:
     """A watch, what it handed on, and how often it compared."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *watches: list[Part]) -> None:
@@ -69,36 +69,36 @@ async def test_it_goes_on_where_the_list_ended_and_then_where_the_last_watch_did
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first: list[Part] = [event("ADDED", 11), event("DELETED", 12), event("BOOKMARK", 15)]
-    scene = Scene(monkeypatch, first, [event("MODIFIED", 16)], [])
-    scene.watch.resume_from("ns", "10")
+    harness = JobInformerHarness(monkeypatch, first, [event("MODIFIED", 16)], [])
+    harness.watch.resume_from("ns", "10")
     with pytest.raises(Enough):
-        await scene.watch.run("ns")
-    assert scene.versions == ["10", "15", "16", "16"]
-    assert scene.seen == [("ADDED", "11"), ("DELETED", "12"), ("MODIFIED", "16")]
-    assert scene.compared == []
-    assert scene.server.begun[0][0].endswith("/namespaces/ns/asyncjobs")
+        await harness.watch.run("ns")
+    assert harness.versions == ["10", "15", "16", "16"]
+    assert harness.seen == [("ADDED", "11"), ("DELETED", "12"), ("MODIFIED", "16")]
+    assert harness.compared == []
+    assert harness.server.begun[0][0].endswith("/namespaces/ns/asyncjobs")
 
 
 @pytest.mark.parametrize("broken", [UnknownOutcomeError("broke off"), ExpiredError(status=410)])
 async def test_after_a_break_it_compares_before_it_watches(
     monkeypatch: pytest.MonkeyPatch, broken: ApiError
 ) -> None:
-    scene = Scene(monkeypatch, [event("ADDED", 11), broken])
-    scene.watch.resume_from("ns", "10")
+    harness = JobInformerHarness(monkeypatch, [event("ADDED", 11), broken])
+    harness.watch.resume_from("ns", "10")
     with pytest.raises(type(broken)):
-        await scene.watch.run("ns")
-    assert scene.compared == []
+        await harness.watch.run("ns")
+    assert harness.compared == []
     with pytest.raises(Enough):
-        await scene.watch.run("ns")
-    assert scene.versions == ["10", "compared-1"]
+        await harness.watch.run("ns")
+    assert harness.versions == ["10", "compared-1"]
 
 
 async def test_each_namespace_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(monkeypatch, [event("ADDED", 11)], [])
-    scene.watch.resume_from("one", "10")
-    scene.watch.resume_from("two", "20")
+    harness = JobInformerHarness(monkeypatch, [event("ADDED", 11)], [])
+    harness.watch.resume_from("one", "10")
+    harness.watch.resume_from("two", "20")
     for namespace in ("two", "one"):
         with pytest.raises(Enough):
-            await scene.watch.run(namespace)
-    assert scene.versions == ["20", "11", "11", "10"]
-    assert scene.compared == []
+            await harness.watch.run(namespace)
+    assert harness.versions == ["20", "11", "11", "10"]
+    assert harness.compared == []

@@ -25,7 +25,7 @@ QUEUE = {"namespace": "ns", "queue": "default"}
 TYPED = {**QUEUE, "type": "test"}
 
 
-class Scene:
+class JobMetricsHarness:
     """An observer whose metrics are read; `see` shows it a job as the watch would."""
 
     def __init__(self) -> None:
@@ -64,103 +64,111 @@ class Anybody:
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def harness() -> JobMetricsHarness:
+    return JobMetricsHarness()
 
 
 def test_a_plain_life_is_counted_transition_by_transition_and_timed_on_one_clock(
-    scene: Scene,
+    harness: JobMetricsHarness,
 ) -> None:
-    scene.see("Queued")
-    scene.now = 2.0
-    scene.see("Running", attempt=1)
-    scene.now = 5.0
-    scene.see("Succeeded", attempt=1)
-    counted = [scene.value(one, **TYPED) for one in (jobs.SUBMITTED, jobs.CLAIMED, jobs.SUCCEEDED)]
+    harness.see("Queued")
+    harness.now = 2.0
+    harness.see("Running", attempt=1)
+    harness.now = 5.0
+    harness.see("Succeeded", attempt=1)
+    counted = [
+        harness.value(one, **TYPED) for one in (jobs.SUBMITTED, jobs.CLAIMED, jobs.SUCCEEDED)
+    ]
     assert counted == [1, 1, 1]
-    assert scene.value(jobs.QUEUE_SECONDS, "_sum", **QUEUE) == 2.0
-    assert scene.value(jobs.END_TO_END_SECONDS, "_sum", **QUEUE) == 5.0
+    assert harness.value(jobs.QUEUE_SECONDS, "_sum", **QUEUE) == 2.0
+    assert harness.value(jobs.END_TO_END_SECONDS, "_sum", **QUEUE) == 5.0
 
 
-def test_heartbeats_and_other_news_of_the_same_stay_count_nothing(scene: Scene) -> None:
-    scene.see("Queued")
-    scene.see("Running", attempt=1)
-    scene.see("Running", attempt=1, progress={"percent": 5})
-    assert scene.value(jobs.CLAIMED, **TYPED) == 1
+def test_heartbeats_and_other_news_of_the_same_stay_count_nothing(
+    harness: JobMetricsHarness,
+) -> None:
+    harness.see("Queued")
+    harness.see("Running", attempt=1)
+    harness.see("Running", attempt=1, progress={"percent": 5})
+    assert harness.value(jobs.CLAIMED, **TYPED) == 1
 
 
 def test_retries_dead_letters_redrives_and_dismissals_have_counters_of_their_own(
-    scene: Scene,
+    harness: JobMetricsHarness,
 ) -> None:
-    scene.see("Queued")
-    scene.see("Running", attempt=1)
-    scene.see("Retrying", attempt=1, reason="HandlerFailed", retryDelaySeconds=1.0)
-    scene.see("Queued", attempt=1)
-    scene.see("Running", attempt=2)
+    harness.see("Queued")
+    harness.see("Running", attempt=1)
+    harness.see("Retrying", attempt=1, reason="HandlerFailed", retryDelaySeconds=1.0)
+    harness.see("Queued", attempt=1)
+    harness.see("Running", attempt=2)
     for redrives in (0, 1):
         dead: dict[str, Any] = {
             "attempt": 2 + redrives,
             "reason": "RetriesExhausted",
             "redrives": redrives,
         }
-        scene.see("DeadLetter", **dead)
-        scene.see("DeadLetter", **dead, spec={"redrive": redrives + 1})
-        scene.see("Queued", attempt=2 + redrives, reason="Redriven", redrives=redrives + 1)
-        scene.see("Running", attempt=3 + redrives, redrives=redrives + 1)
-    scene.see("DeadLetter", attempt=4, reason="NotRetryable", redrives=2)
-    scene.see("Cancelled", attempt=4, reason="Dismissed", redrives=2)
-    assert scene.value(jobs.RETRIED, **TYPED) == 1
-    assert scene.value(jobs.CLAIMED, **TYPED) == 4
-    assert scene.value(jobs.REDRIVEN, **TYPED) == 2
-    assert scene.value(jobs.DEAD_LETTERED, **TYPED, reason="RetriesExhausted") == 2
-    assert scene.value(jobs.DEAD_LETTERED, **TYPED, reason="NotRetryable") == 1
-    assert scene.value(jobs.CANCELLED, **TYPED, reason="Dismissed") == 1
-    assert scene.value(jobs.END_TO_END_SECONDS, "_count", **QUEUE) == 1, "the first end only"
+        harness.see("DeadLetter", **dead)
+        harness.see("DeadLetter", **dead, spec={"redrive": redrives + 1})
+        harness.see("Queued", attempt=2 + redrives, reason="Redriven", redrives=redrives + 1)
+        harness.see("Running", attempt=3 + redrives, redrives=redrives + 1)
+    harness.see("DeadLetter", attempt=4, reason="NotRetryable", redrives=2)
+    harness.see("Cancelled", attempt=4, reason="Dismissed", redrives=2)
+    assert harness.value(jobs.RETRIED, **TYPED) == 1
+    assert harness.value(jobs.CLAIMED, **TYPED) == 4
+    assert harness.value(jobs.REDRIVEN, **TYPED) == 2
+    assert harness.value(jobs.DEAD_LETTERED, **TYPED, reason="RetriesExhausted") == 2
+    assert harness.value(jobs.DEAD_LETTERED, **TYPED, reason="NotRetryable") == 1
+    assert harness.value(jobs.CANCELLED, **TYPED, reason="Dismissed") == 1
+    assert harness.value(jobs.END_TO_END_SECONDS, "_count", **QUEUE) == 1, "the first end only"
 
 
-def test_what_is_only_found_in_a_list_is_not_counted_nor_timed(scene: Scene) -> None:
-    scene.see("Queued", just_changed=False)
-    scene.now = 9.0
-    scene.see("Running", attempt=1)
-    scene.see("Succeeded", attempt=1, just_changed=False)
-    assert scene.value(jobs.SUBMITTED, **TYPED) == 0
-    assert scene.value(jobs.CLAIMED, **TYPED) == 1
-    assert scene.value(jobs.SUCCEEDED, **TYPED) == 0
-    assert scene.value(jobs.QUEUE_SECONDS, "_count", **QUEUE) == 0
-    assert scene.value(jobs.END_TO_END_SECONDS, "_count", **QUEUE) == 0
+def test_what_is_only_found_in_a_list_is_not_counted_nor_timed(harness: JobMetricsHarness) -> None:
+    harness.see("Queued", just_changed=False)
+    harness.now = 9.0
+    harness.see("Running", attempt=1)
+    harness.see("Succeeded", attempt=1, just_changed=False)
+    assert harness.value(jobs.SUBMITTED, **TYPED) == 0
+    assert harness.value(jobs.CLAIMED, **TYPED) == 1
+    assert harness.value(jobs.SUCCEEDED, **TYPED) == 0
+    assert harness.value(jobs.QUEUE_SECONDS, "_count", **QUEUE) == 0
+    assert harness.value(jobs.END_TO_END_SECONDS, "_count", **QUEUE) == 0
 
 
-def test_a_standby_counts_nothing_and_shows_no_gauge_of_jobs(scene: Scene) -> None:
-    scene.leads = False
-    scene.see("Queued")
-    scene.see("Running", attempt=1)
-    shown = {family.name for family in scene.registry.collect() if family.samples}
+def test_a_standby_counts_nothing_and_shows_no_gauge_of_jobs(harness: JobMetricsHarness) -> None:
+    harness.leads = False
+    harness.see("Queued")
+    harness.see("Running", attempt=1)
+    shown = {family.name for family in harness.registry.collect() if family.samples}
     assert not shown & {spec.name for spec in jobs.TABLE}
-    scene.leads = True
-    assert scene.value(jobs.JOBS, **QUEUE, phase="Running") == 1
-    assert scene.value(jobs.CLAIMED, **TYPED) == 0
+    harness.leads = True
+    assert harness.value(jobs.JOBS, **QUEUE, phase="Running") == 1
+    assert harness.value(jobs.CLAIMED, **TYPED) == 0
 
 
-def test_counters_never_go_back_when_the_lead_is_lost_and_won_again(scene: Scene) -> None:
-    scene.see("Queued")
-    scene.leads = False
-    assert scene.value(jobs.SUBMITTED, **TYPED) == 1
-    scene.see("Queued", name="other")
-    scene.leads = True
-    scene.see("Queued", name="third")
-    assert scene.value(jobs.SUBMITTED, **TYPED) == 2
+def test_counters_never_go_back_when_the_lead_is_lost_and_won_again(
+    harness: JobMetricsHarness,
+) -> None:
+    harness.see("Queued")
+    harness.leads = False
+    assert harness.value(jobs.SUBMITTED, **TYPED) == 1
+    harness.see("Queued", name="other")
+    harness.leads = True
+    harness.see("Queued", name="third")
+    assert harness.value(jobs.SUBMITTED, **TYPED) == 2
 
 
-def test_the_leader_shows_all_phases_of_each_queue_ages_workers_and_slots(scene: Scene) -> None:
-    scene.see("Running", attempt=1)
+def test_the_leader_shows_all_phases_of_each_queue_ages_workers_and_slots(
+    harness: JobMetricsHarness,
+) -> None:
+    harness.see("Running", attempt=1)
     for phase in Phase:
-        shown = scene.registry.get_sample_value(jobs.JOBS.name, {**QUEUE, "phase": phase.value})
+        shown = harness.registry.get_sample_value(jobs.JOBS.name, {**QUEUE, "phase": phase.value})
         assert shown == (phase is Phase.RUNNING)
     values = [
-        scene.value(spec, **QUEUE) for spec in (jobs.OLDEST_SECONDS, jobs.WORKERS, jobs.SLOTS)
+        harness.value(spec, **QUEUE) for spec in (jobs.OLDEST_SECONDS, jobs.WORKERS, jobs.SLOTS)
     ]
     assert values == [3.0, 2, 8]
-    assert scene.value(jobs.FINISHED_LIMIT) == 50
+    assert harness.value(jobs.FINISHED_LIMIT) == 50
 
 
 def test_workers_are_not_shown_where_they_cannot_be_known() -> None:
@@ -186,19 +194,21 @@ def shown(registry: CollectorRegistry, spec: MetricSpec) -> list[Any]:
 
 
 def test_ten_thousand_types_fill_a_bounded_number_of_series_and_all_are_counted(
-    scene: Scene,
+    harness: JobMetricsHarness,
 ) -> None:
     dead = replace(job(), phase=Phase.DEAD_LETTER, reason="NotRetryable")
     for number in range(10_000):
-        scene.metrics.record_change(None, replace(dead, type=f"type-{number}"), None)
+        harness.metrics.record_change(None, replace(dead, type=f"type-{number}"), None)
     for spec in (jobs.SUBMITTED, jobs.DEAD_LETTERED):
-        samples = shown(scene.registry, spec)
+        samples = shown(harness.registry, spec)
         assert len(samples) == MAX_TYPES + 1
         assert sum(sample.value for sample in samples) == 10_000
-    assert scene.value(jobs.SUBMITTED, **QUEUE, type=OTHER_LABEL) == 10_000 - MAX_TYPES
+    assert harness.value(jobs.SUBMITTED, **QUEUE, type=OTHER_LABEL) == 10_000 - MAX_TYPES
 
 
-def test_ten_thousand_queues_types_and_reasons_at_once_are_bounded_too(scene: Scene) -> None:
+def test_ten_thousand_queues_types_and_reasons_at_once_are_bounded_too(
+    harness: JobMetricsHarness,
+) -> None:
     dead = replace(job(), phase=Phase.DEAD_LETTER)
     for number in range(10_000):
         made = replace(
@@ -208,8 +218,8 @@ def test_ten_thousand_queues_types_and_reasons_at_once_are_bounded_too(scene: Sc
             type=f"type-{number}",
             reason=f"Reason{number}",
         )
-        scene.metrics.record_change(None, made, None)
-    samples = shown(scene.registry, jobs.DEAD_LETTERED)
+        harness.metrics.record_change(None, made, None)
+    samples = shown(harness.registry, jobs.DEAD_LETTERED)
     assert len(samples) <= MAX_QUEUE_TYPES + MAX_QUEUES + 1
     assert sum(sample.value for sample in samples) == 10_000
     assert {sample.labels["reason"] for sample in samples} == {OTHER_LABEL}

@@ -39,7 +39,7 @@ STATUS = job_status_path("ns", "job")
 UID = "uid-job"
 
 
-class Stage:
+class JobReconcilerHarness:
     """An actor on a fake API server, with a list of the wanted instead of a dispatcher."""
 
     def __init__(self) -> None:
@@ -124,200 +124,222 @@ def announcement(identity: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def stage() -> Stage:
-    return Stage()
+def harness() -> JobReconcilerHarness:
+    return JobReconcilerHarness()
 
 
-async def test_one_effect_is_one_write_exact_on_the_version_read(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    read = stage.session.objects[JOB]["metadata"]["resourceVersion"]
-    await stage.act()
-    [(method, path, body)] = stage.session.writes
+async def test_one_effect_is_one_write_exact_on_the_version_read(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
+    read = harness.session.objects[JOB]["metadata"]["resourceVersion"]
+    await harness.act()
+    [(method, path, body)] = harness.session.writes
     assert (method, path) == ("PATCH", STATUS)
     assert body["metadata"] == {"resourceVersion": read}
-    assert stage.status["phase"] == "Cancelled"
-    assert not stage.wanted
+    assert harness.status["phase"] == "Cancelled"
+    assert not harness.wanted
 
 
-async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    assert stage.wanted == {UID}
-    stage.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
-    await stage.act()
-    assert stage.session.writes == []
+async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
+    assert harness.wanted == {UID}
+    harness.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
+    await harness.act()
+    assert harness.session.writes == []
 
 
 async def test_a_retry_that_changed_meanwhile_is_read_after_one_conflict_and_left_alone(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
-    stage.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
-    assert stage.wanted == {UID}
-    stage.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
-    await stage.act()
-    assert stage.outcome("conflict") == 1
-    await stage.act()
-    assert [method for method, _, _ in stage.session.requests] == ["PATCH", "GET"]
-    assert stage.status["phase"] == "Cancelled"
+    harness.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
+    assert harness.wanted == {UID}
+    harness.session.put(JOB, cast("Any", raw(phase="Cancelled", completionTime=stamp(0))))
+    await harness.act()
+    assert harness.outcome("conflict") == 1
+    await harness.act()
+    assert [method for method, _, _ in harness.session.requests] == ["PATCH", "GET"]
+    assert harness.status["phase"] == "Cancelled"
 
 
 async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_taken_and_one_to_be_queued(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
-    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.worker_pods.on_lease_update(announcement("newest"))
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    harness.observer.worker_pods.on_lease_update(announcement("newest"))
     earlier: Any = [{"time": stamp(5), "phase": "Queued", "attempt": 0}]
     policy = {**running(), "history": earlier}
     for name in ("a", "b", "c"):
-        stage.job(name, phase="Running", **policy)
-        await stage.act(f"uid-{name}")
-        obj = stage.session.objects[job_path("ns", name)]
+        harness.job(name, phase="Running", **policy)
+        await harness.act(f"uid-{name}")
+        obj = harness.session.objects[job_path("ns", name)]
         assert obj["status"]["phase"] == "Retrying"
         assert [entry["phase"] for entry in obj["status"]["history"]] == ["Queued", "Retrying"]
         due = {**obj["status"], "nextAttemptTime": stamp(0), "retryDelaySeconds": 0.0}
-        stage.observer.on_update(
-            stage.session.put(job_path("ns", name), {**obj, "status": due}), just_changed=True
+        harness.observer.on_update(
+            harness.session.put(job_path("ns", name), {**obj, "status": due}), just_changed=True
         )
-        await stage.act(f"uid-{name}")
-        history = stage.session.objects[job_path("ns", name)]["status"]["history"]
+        await harness.act(f"uid-{name}")
+        history = harness.session.objects[job_path("ns", name)]["status"]["history"]
         assert [entry["phase"] for entry in history] == ["Queued", "Retrying", "Queued"]
-    of_jobs = [method for method, path, _ in stage.session.requests if "/asyncjobs/" in path]
+    of_jobs = [method for method, path, _ in harness.session.requests if "/asyncjobs/" in path]
     assert of_jobs == ["PATCH"] * 6
 
 
-async def test_after_a_failed_write_a_job_is_read_before_it_is_written_again(stage: Stage) -> None:
-    stage.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
-    stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
-    await stage.act()
-    stage.session.failures.clear()
-    await stage.act()
-    assert [method for method, _, _ in stage.session.requests] == ["PATCH", "GET", "PATCH"]
+async def test_after_a_failed_write_a_job_is_read_before_it_is_written_again(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(phase="Retrying", retryDelaySeconds=0.0, nextAttemptTime=stamp(0))
+    harness.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
+    await harness.act()
+    harness.session.failures.clear()
+    await harness.act()
+    assert [method for method, _, _ in harness.session.requests] == ["PATCH", "GET", "PATCH"]
 
 
-async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(stage: Stage) -> None:
-    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.worker_pods.on_lease_update(announcement("newest"))
+async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    harness.observer.worker_pods.on_lease_update(announcement("newest"))
     for name in ("a", "b", "c"):
-        stage.job(name, phase="Running", **running())
-        await stage.act(f"uid-{name}")
-    paths = [path for method, path, _ in stage.session.requests if method == "GET"]
+        harness.job(name, phase="Running", **running())
+        await harness.act(f"uid-{name}")
+    paths = [path for method, path, _ in harness.session.requests if method == "GET"]
     assert len([path for path in paths if "/leases/" in path]) == 1
-    assert stage.outcome("done") == 3
+    assert harness.outcome("done") == 3
 
 
-async def test_a_lost_race_is_looked_at_again_at_once_and_then_with_pauses(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    stage.session.before_write = lambda _path: stage.session.put(JOB, stage.session.objects[JOB])
+async def test_a_lost_race_is_looked_at_again_at_once_and_then_with_pauses(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
+    harness.session.before_write = lambda _path: harness.session.put(
+        JOB, harness.session.objects[JOB]
+    )
     for _ in range(2):
-        await stage.act()
-        assert stage.wanted == {UID}
-    await stage.act()
-    assert not stage.wanted
-    assert stage.outcome("conflict") == 3
+        await harness.act()
+        assert harness.wanted == {UID}
+    await harness.act()
+    assert not harness.wanted
+    assert harness.outcome("conflict") == 3
 
 
-async def test_a_lost_race_requeues_the_job_by_itself(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    stage.session.before_write = lambda _path: stage.session.put(JOB, stage.session.objects[JOB])
-    await stage.actor.reconcile(UID)
-    assert stage.observer.delaying_queue.pop_due(current_time().monotonic, 10) == [UID]
+async def test_a_lost_race_requeues_the_job_by_itself(harness: JobReconcilerHarness) -> None:
+    harness.job(spec={"cancel": True})
+    harness.session.before_write = lambda _path: harness.session.put(
+        JOB, harness.session.objects[JOB]
+    )
+    await harness.actor.reconcile(UID)
+    assert harness.observer.delaying_queue.pop_due(current_time().monotonic, 10) == [UID]
 
 
 @pytest.mark.parametrize(
     "error", [UnknownOutcomeError("no answer"), ForbiddenError(status=403), InvalidError("a rule")]
 )
 async def test_a_failed_write_is_tried_again_later_not_at_once(
-    stage: Stage, error: Exception
+    harness: JobReconcilerHarness, error: Exception
 ) -> None:
-    stage.job(spec={"cancel": True})
-    stage.session.fail("PATCH", STATUS, error)
-    await stage.act()
-    assert not stage.wanted
-    assert len(stage.observer.delaying_queue) == 1
+    harness.job(spec={"cancel": True})
+    harness.session.fail("PATCH", STATUS, error)
+    await harness.act()
+    assert not harness.wanted
+    assert len(harness.observer.delaying_queue) == 1
     later = current_time().monotonic + 61
-    assert stage.observer.delaying_queue.pop_due(later, 10) == [UID]
-    stage.observer.evaluate(UID)
-    assert stage.wanted == {UID}
+    assert harness.observer.delaying_queue.pop_due(later, 10) == [UID]
+    harness.observer.evaluate(UID)
+    assert harness.wanted == {UID}
 
 
-async def test_an_answer_that_never_came_may_have_been_a_success(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
+async def test_an_answer_that_never_came_may_have_been_a_success(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
     done = raw(phase="Cancelled", completionTime=stamp(0), spec={"cancel": True})
-    stage.session.before_write = lambda _path: stage.session.put(JOB, cast("Any", done))
-    stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
-    await stage.act()
-    await stage.act()
-    assert len(stage.session.writes) == 1
+    harness.session.before_write = lambda _path: harness.session.put(JOB, cast("Any", done))
+    harness.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
+    await harness.act()
+    await harness.act()
+    assert len(harness.session.writes) == 1
 
 
-async def test_a_job_that_is_gone_is_forgotten(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    del stage.session.objects[JOB]
-    await stage.act()
-    assert UID not in stage.observer.store
+async def test_a_job_that_is_gone_is_forgotten(harness: JobReconcilerHarness) -> None:
+    harness.job(spec={"cancel": True})
+    del harness.session.objects[JOB]
+    await harness.act()
+    assert UID not in harness.observer.store
 
 
-async def test_another_job_of_the_same_name_is_not_touched(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    stage.session.objects[JOB]["metadata"]["uid"] = "another"
-    await stage.act()
-    assert stage.session.writes == []
-    assert UID not in stage.observer.store
+async def test_another_job_of_the_same_name_is_not_touched(harness: JobReconcilerHarness) -> None:
+    harness.job(spec={"cancel": True})
+    harness.session.objects[JOB]["metadata"]["uid"] = "another"
+    await harness.act()
+    assert harness.session.writes == []
+    assert UID not in harness.observer.store
 
 
-async def test_who_does_not_lead_writes_nothing_and_keeps_the_job_in_mind(stage: Stage) -> None:
-    stage.leads = False
-    stage.job(spec={"cancel": True})
-    await stage.act()
-    assert stage.session.writes == []
-    assert stage.wanted == {UID}
+async def test_who_does_not_lead_writes_nothing_and_keeps_the_job_in_mind(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.leads = False
+    harness.job(spec={"cancel": True})
+    await harness.act()
+    assert harness.session.writes == []
+    assert harness.wanted == {UID}
 
 
 async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corrected(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
     held = running()
     held["lease"]["worker"] = "newest"
-    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.worker_pods.on_lease_update(announcement("stale"))
-    stage.job(phase="Running", **held)
-    assert stage.wanted == {UID}
-    await stage.act()
-    assert stage.session.writes == []
-    assert stage.outcome("disproved") == 1
-    stage.observer.evaluate(UID)
-    assert not stage.wanted
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    harness.observer.worker_pods.on_lease_update(announcement("stale"))
+    harness.job(phase="Running", **held)
+    assert harness.wanted == {UID}
+    await harness.act()
+    assert harness.session.writes == []
+    assert harness.outcome("disproved") == 1
+    harness.observer.evaluate(UID)
+    assert not harness.wanted
 
 
-def killed(stage: Stage, **state: Any) -> None:
+def killed(harness: JobReconcilerHarness, **state: Any) -> None:
     """Put the worker's pod, whose container was killed."""
     last = {"terminated": {"exitCode": 137, "finishedAt": stamp(30)}}
     container = {"name": "worker", "lastState": last, "state": state}
     status = {"phase": "Running", "containerStatuses": [container]}
     pod = {"metadata": {"uid": POD_UID}, "spec": {}, "status": status}
-    stage.session.put(f"{pods_path('ns')}/{POD}", pod)
+    harness.session.put(f"{pods_path('ns')}/{POD}", pod)
 
 
-async def test_a_container_is_down_only_if_a_live_read_says_so(stage: Stage) -> None:
-    verify = stage.actor._preconditions.verify
+async def test_a_container_is_down_only_if_a_live_read_says_so(
+    harness: JobReconcilerHarness,
+) -> None:
+    verify = harness.actor._preconditions.verify
     proof = ContainerDown("ns", POD, POD_UID, to_epoch(stamp(30), default=0.0), 137)
     assert not await verify(proof)
-    killed(stage, waiting={"reason": "CrashLoopBackOff"})
+    killed(harness, waiting={"reason": "CrashLoopBackOff"})
     assert await verify(proof)
     assert not await verify(replace(proof, pod_uid="another"))
     assert not await verify(replace(proof, exit_code=1))
-    killed(stage, running={})
+    killed(harness, running={})
     assert not await verify(proof)
-    assert stage.observer.worker_pods.pods_in("ns") == [("ns", POD)]
+    assert harness.observer.worker_pods.pods_in("ns") == [("ns", POD)]
 
 
-async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(stage: Stage) -> None:
+async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(
+    harness: JobReconcilerHarness,
+) -> None:
     spec = {"deduplicationId": "one"}
-    stage.job("first", admitted=True, spec=spec)
-    stage.job(spec=spec)
-    del stage.session.objects[job_path("ns", "first")]
-    await stage.act()
-    assert stage.session.writes == []
-    assert "uid-first" not in stage.observer.store
+    harness.job("first", admitted=True, spec=spec)
+    harness.job(spec=spec)
+    del harness.session.objects[job_path("ns", "first")]
+    await harness.act()
+    assert harness.session.writes == []
+    assert "uid-first" not in harness.observer.store
 
 
 def listing(types: list[str], renewed: str) -> dict[str, Any]:
@@ -336,95 +358,99 @@ def listing(types: list[str], renewed: str) -> dict[str, Any]:
     ("there", "given_up"), [(["other"], True), (["other", "test"], False), (None, False)]
 )
 async def test_a_type_counts_as_unknown_only_if_the_leases_there_are_say_so_too(
-    stage: Stage, there: list[str] | None, given_up: bool
+    harness: JobReconcilerHarness, there: list[str] | None, given_up: bool
 ) -> None:
-    stage.observer.queues.on_update(
+    harness.observer.queues.on_update(
         {
             "metadata": {"namespace": "ns", "name": "default"},
             "spec": {"unknownType": "DeadLetter"},
         }
     )
     for renewed in ("1", "2"):
-        stage.take_lease(listing(["other"], renewed))
+        harness.take_lease(listing(["other"], renewed))
     if there is not None:
-        stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", listing(there, "3"))
-    stage.job()
-    assert stage.wanted == {UID}
-    await stage.act()
-    assert (stage.status.get("reason") == "UnknownType") is given_up
-    assert stage.outcome("disproved") == (0 if given_up else 1)
+        harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", listing(there, "3"))
+    harness.job()
+    assert harness.wanted == {UID}
+    await harness.act()
+    assert (harness.status.get("reason") == "UnknownType") is given_up
+    assert harness.outcome("disproved") == (0 if given_up else 1)
 
 
-async def test_a_refusal_is_told_in_an_event_and_not_written(stage: Stage) -> None:
+async def test_a_refusal_is_told_in_an_event_and_not_written(harness: JobReconcilerHarness) -> None:
     spec = {"deduplicationId": "one"}
-    stage.job("first", admitted=True, spec=spec)
-    stage.job(phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1})
+    harness.job("first", admitted=True, spec=spec)
+    harness.job(phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1})
     for _ in range(2):
-        await stage.act()
-    assert stage.session.writes == []
-    assert stage.notices._queue.qsize() == 1
-    assert not stage.wanted
+        await harness.act()
+    assert harness.session.writes == []
+    assert harness.notices._queue.qsize() == 1
+    assert not harness.wanted
 
 
 async def test_a_rerun_whose_creation_was_not_acknowledged_is_not_created_twice(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
-    stage.job(phase="Succeeded", completionTime=stamp(0), spec={"rerun": 1})
-    stage.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
-    await stage.act()
-    stage.session.failures.clear()
-    stage.observer.delay_rerun("uid-job", 0.0)
-    await stage.act()
-    assert stage.status["reruns"] == 1
-    assert job_path("ns", "job-r1") in stage.session.objects
-    assert stage.notices._queue.qsize() == 0
+    harness.job(phase="Succeeded", completionTime=stamp(0), spec={"rerun": 1})
+    harness.session.fail("PATCH", STATUS, UnknownOutcomeError("no answer"))
+    await harness.act()
+    harness.session.failures.clear()
+    harness.observer.delay_rerun("uid-job", 0.0)
+    await harness.act()
+    assert harness.status["reruns"] == 1
+    assert job_path("ns", "job-r1") in harness.session.objects
+    assert harness.notices._queue.qsize() == 0
 
 
-async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
+async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
 
     async def ignore(_path: str, _body: Any) -> Any:
-        return stage.session.objects[JOB]
+        return harness.session.objects[JOB]
 
-    stage.session.merge_patch = ignore  # type: ignore[assignment, method-assign]  # a deaf server
-    await stage.act()
-    assert not stage.wanted
+    harness.session.merge_patch = ignore  # type: ignore[assignment, method-assign]  # a deaf server
+    await harness.act()
+    assert not harness.wanted
 
 
 async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_counts(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
-    stage.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    stage.observer.worker_pods.on_lease_update(announcement("newest"))
-    stage.job(phase="Running", **running())
-    await stage.act()
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
+    harness.observer.worker_pods.on_lease_update(announcement("newest"))
+    harness.job(phase="Running", **running())
+    await harness.act()
     samples = {
         sample.name: sample.value
-        for metric in stage.metrics.recovery_seconds.collect()
+        for metric in harness.metrics.recovery_seconds.collect()
         for sample in metric.samples
     }
     assert samples["asyncjob_operator_recovery_seconds_count"] == 1
     assert 0 < samples["asyncjob_operator_recovery_seconds_sum"] < 5
-    assert stage.recovered == [("ns", "WorkerCrashed")]
+    assert harness.recovered == [("ns", "WorkerCrashed")]
 
 
-async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(stage: Stage) -> None:
-    stage.job(spec={"rerun": 1})
-    stage.session.fail("POST", collection_path("ns", JOBS), ForbiddenError("quota", status=403))
-    await stage.act()
-    assert not stage.wanted
-    stage.job(spec={"rerun": 1, "cancel": True})
-    assert stage.wanted == {UID}
-    await stage.act()
-    assert stage.status["phase"] == "Cancelled"
-    stage.session.failures.clear()
-    stage.observer.delay_rerun(UID, 0.0)
-    stage.observer.evaluate(UID)
-    assert stage.wanted == {UID}
-    await stage.act()
-    assert stage.status["reruns"] == 1
-    stage.observer.evaluate(UID)
-    assert stage.wanted == set()
+async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"rerun": 1})
+    harness.session.fail("POST", collection_path("ns", JOBS), ForbiddenError("quota", status=403))
+    await harness.act()
+    assert not harness.wanted
+    harness.job(spec={"rerun": 1, "cancel": True})
+    assert harness.wanted == {UID}
+    await harness.act()
+    assert harness.status["phase"] == "Cancelled"
+    harness.session.failures.clear()
+    harness.observer.delay_rerun(UID, 0.0)
+    harness.observer.evaluate(UID)
+    assert harness.wanted == {UID}
+    await harness.act()
+    assert harness.status["reruns"] == 1
+    harness.observer.evaluate(UID)
+    assert harness.wanted == set()
 
 
 def nested(levels: int) -> Any:
@@ -435,99 +461,108 @@ def nested(levels: int) -> Any:
 
 
 async def test_a_rerun_too_deep_to_be_written_is_refused_and_holds_nothing_else_up(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
     deep = {"rerun": 1, "payload": nested(300)}
-    stage.job(spec=deep)
-    await stage.act()
-    assert stage.outcome("refused") == 1
-    event = stage.notices._queue.get_nowait()
+    harness.job(spec=deep)
+    await harness.act()
+    assert harness.outcome("refused") == 1
+    event = harness.notices._queue.get_nowait()
     assert (event.name, event.reason) == ("job", "RerunRefused")
     assert event.message.startswith("not rerun: spec.payload is nested too deeply")
-    stage.observer.delay_rerun(UID, 0.0)
-    await stage.act()
-    assert stage.outcome("refused") == 2
-    assert stage.notices._queue.empty(), "told once"
-    stage.job(spec={**deep, "cancel": True})
-    await stage.act()
-    assert stage.status["phase"] == "Cancelled"
+    harness.observer.delay_rerun(UID, 0.0)
+    await harness.act()
+    assert harness.outcome("refused") == 2
+    assert harness.notices._queue.empty(), "told once"
+    harness.job(spec={**deep, "cancel": True})
+    await harness.act()
+    assert harness.status["phase"] == "Cancelled"
 
 
-async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(stage: Stage) -> None:
-    stage.job(spec={"rerun": 1, "payload": [None, "the rest was cut"]})
-    whole = stage.session.get
+async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"rerun": 1, "payload": [None, "the rest was cut"]})
+    whole = harness.session.get
 
     async def cut(path: str, params: Any = None) -> Any:
         return TruncatedObject(await whole(path, params))
 
-    stage.session.get = cut  # type: ignore[method-assign]  # as of a job nested too deeply
-    await stage.act()
-    assert list(stage.session.objects) == [JOB]
-    assert stage.notices._queue.get_nowait().reason == "RerunRefused"
+    harness.session.get = cut  # type: ignore[method-assign]  # as of a job nested too deeply
+    await harness.act()
+    assert list(harness.session.objects) == [JOB]
+    assert harness.notices._queue.get_nowait().reason == "RerunRefused"
 
 
-async def test_what_a_rule_refuses_of_a_job_is_told_in_one_event(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    stage.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
+async def test_what_a_rule_refuses_of_a_job_is_told_in_one_event(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
+    harness.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
     for _ in range(3):
-        await stage.act()
-    event = stage.notices._queue.get_nowait()
+        await harness.act()
+    event = harness.notices._queue.get_nowait()
     assert (event.name, event.reason) == ("job", "WriteRefused")
     assert "durationSeconds" in event.message
-    assert stage.notices._queue.empty()
+    assert harness.notices._queue.empty()
 
 
-async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(stage: Stage) -> None:
-    stage.job(spec={"cancel": True})
-    stage.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
+async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"cancel": True})
+    harness.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
     pauses = []
     with capture_logs() as logs:
         for _ in range(14):
-            await stage.act()
+            await harness.act()
             pauses.append(
-                (stage.observer.delaying_queue._heap.next_time() or 0.0) - current_time().monotonic
+                (harness.observer.delaying_queue._heap.next_time() or 0.0)
+                - current_time().monotonic
             )
-            stage.observer.delaying_queue.pop_due(float("inf"), 10)
+            harness.observer.delaying_queue.pop_due(float("inf"), 10)
     assert [line["event"] for line in logs if "refused" in line["event"]] == [
         "write refused by a rule"
     ]
-    assert stage.outcome("refused") == 14
+    assert harness.outcome("refused") == 14
     assert pauses[0] < 2
     assert 200 < pauses[-1] <= 600
     assert pauses[6] > 4 * pauses[2]
 
 
-async def test_many_dead_letters_of_unknown_types_cost_one_list_of_workers(stage: Stage) -> None:
+async def test_many_dead_letters_of_unknown_types_cost_one_list_of_workers(
+    harness: JobReconcilerHarness,
+) -> None:
     listed = leases_path("ns")
     for second in range(3):
-        stage.session.put(f"{listed}/w", cast("Any", roll_lease(renewed=second)))
-    confirmation = stage.actor._preconditions
+        harness.session.put(f"{listed}/w", cast("Any", roll_lease(renewed=second)))
+    confirmation = harness.actor._preconditions
     proof = TypeUnserved("ns", "default", "b")
     assert all([await confirmation.verify(proof) for _ in range(50)])
     assert not await confirmation.verify(TypeUnserved("ns", "default", "a"))
-    assert [path for _, path, _ in stage.session.requests] == [listed]
+    assert [path for _, path, _ in harness.session.requests] == [listed]
 
 
 async def test_children_are_not_listed_once_the_watch_has_come_past_their_parents_end(
-    stage: Stage,
+    harness: JobReconcilerHarness,
 ) -> None:
-    stage.job(phase="Succeeded", completionTime=stamp(0))
+    harness.job(phase="Succeeded", completionTime=stamp(0))
     confirmation = PreconditionChecker(
-        cast("KubeSession", stage.session),
+        cast("KubeSession", harness.session),
         CacheUpdates(
-            on_pod=stage.observer.worker_pods.on_pod_update,
-            on_pod_deleted=stage.observer.worker_pods.on_pod_delete,
-            on_lease=stage.take_lease,
-            on_lease_deleted=stage.observer.worker_pods.on_lease_delete,
-            on_job=lambda obj: stage.observer.on_update(obj, just_changed=False),
-            on_job_deleted=stage.observer.on_delete,
-            is_current=stage.observer.is_current,
+            on_pod=harness.observer.worker_pods.on_pod_update,
+            on_pod_deleted=harness.observer.worker_pods.on_pod_delete,
+            on_lease=harness.take_lease,
+            on_lease_deleted=harness.observer.worker_pods.on_lease_delete,
+            on_job=lambda obj: harness.observer.on_update(obj, just_changed=False),
+            on_job_deleted=harness.observer.on_delete,
+            is_current=harness.observer.is_current,
         ),
     )
     proof = ChildrenFinished("ns", (UID,), ())
     assert await confirmation.verify(proof)
-    assert [path for _, path, _ in stage.session.requests] == [collection_path("ns", JOBS)]
-    stage.session.requests.clear()
-    stage.observer.watch_position.observe(stage.session.objects[JOB])
+    assert [path for _, path, _ in harness.session.requests] == [collection_path("ns", JOBS)]
+    harness.session.requests.clear()
+    harness.observer.watch_position.observe(harness.session.objects[JOB])
     assert await confirmation.verify(proof)
-    assert stage.session.requests == []
+    assert harness.session.requests == []

@@ -51,7 +51,7 @@ class Cluster(FakeSession):
         self.lists += 1
 
 
-class Scene:
+class QueueEventsHarness:
     """Queues of all namespaces."""
 
     def __init__(self) -> None:
@@ -77,74 +77,78 @@ class Scene:
 
 
 @pytest.fixture
-async def scene() -> AsyncGenerator[Scene]:
-    made = Scene()
+async def harness() -> AsyncGenerator[QueueEventsHarness]:
+    made = QueueEventsHarness()
     yield made
     await made.tasks.stop()
 
 
-async def test_nothing_is_taken_before_the_start_as_all_is_listed_then(scene: Scene) -> None:
-    scene.queues.on_event("ADDED", queue("early", 5))
-    assert scene.paused() == {}
-    scene.cluster.store("listed")
-    await scene.start()
-    assert scene.paused() == {"listed": False}
+async def test_nothing_is_taken_before_the_start_as_all_is_listed_then(
+    harness: QueueEventsHarness,
+) -> None:
+    harness.queues.on_event("ADDED", queue("early", 5))
+    assert harness.paused() == {}
+    harness.cluster.store("listed")
+    await harness.start()
+    assert harness.paused() == {"listed": False}
 
 
-async def test_what_kopf_sees_is_taken(scene: Scene) -> None:
-    scene.cluster.store("stays")
-    scene.cluster.store("goes")
-    await scene.start()
-    scene.queues.on_event(None, queue("stays", 2000, paused=True))
-    scene.queues.on_event("ADDED", queue("comes", 2001))
-    scene.queues.on_event("DELETED", queue("goes", 2002))
-    assert scene.paused() == {"stays": True, "comes": False}
+async def test_what_kopf_sees_is_taken(harness: QueueEventsHarness) -> None:
+    harness.cluster.store("stays")
+    harness.cluster.store("goes")
+    await harness.start()
+    harness.queues.on_event(None, queue("stays", 2000, paused=True))
+    harness.queues.on_event("ADDED", queue("comes", 2001))
+    harness.queues.on_event("DELETED", queue("goes", 2002))
+    assert harness.paused() == {"stays": True, "comes": False}
 
 
-async def test_a_list_undoes_nothing_that_kopf_has_seen_while_it_was_read(scene: Scene) -> None:
+async def test_a_list_undoes_nothing_that_kopf_has_seen_while_it_was_read(
+    harness: QueueEventsHarness,
+) -> None:
     def meanwhile() -> None:
-        scene.queues.on_event("MODIFIED", queue("changed", 2000, paused=True))
-        scene.queues.on_event("DELETED", queue("deleted", 2001))
-        scene.queues.on_event("ADDED", queue("added", 2002))
+        harness.queues.on_event("MODIFIED", queue("changed", 2000, paused=True))
+        harness.queues.on_event("DELETED", queue("deleted", 2001))
+        harness.queues.on_event("ADDED", queue("added", 2002))
 
-    scene.cluster.store("changed")
-    scene.cluster.store("deleted")
-    scene.cluster.meanwhile = meanwhile
-    await scene.start()
-    assert scene.paused() == {"changed": True, "added": False}
+    harness.cluster.store("changed")
+    harness.cluster.store("deleted")
+    harness.cluster.meanwhile = meanwhile
+    await harness.start()
+    assert harness.paused() == {"changed": True, "added": False}
 
 
 async def test_a_deletion_that_kopf_has_missed_is_seen_once_kopf_has_listed_again(
-    scene: Scene,
+    harness: QueueEventsHarness,
 ) -> None:
-    scene.cluster.store("one")
-    scene.cluster.store("other")
-    await scene.start()
-    del scene.cluster.objects[f"{PATH}/other"]
-    scene.queues.resync_now(None)
-    await scene.until_listed(2)
-    assert scene.paused() == {"one": False}
+    harness.cluster.store("one")
+    harness.cluster.store("other")
+    await harness.start()
+    del harness.cluster.objects[f"{PATH}/other"]
+    harness.queues.resync_now(None)
+    await harness.until_listed(2)
+    assert harness.paused() == {"one": False}
 
 
 async def test_a_comparison_that_fails_is_tried_again_soon_and_undoes_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    harness: QueueEventsHarness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(kopf_collections, "MAX_WATCH_PAUSE", 0.0)
-    scene.cluster.store("one")
-    scene.cluster.store("other")
-    await scene.start()
-    del scene.cluster.objects[f"{PATH}/other"]
-    scene.cluster.fail("GET", PATH, UnknownOutcomeError("no answer"))
-    scene.queues.resync_now(None)
+    harness.cluster.store("one")
+    harness.cluster.store("other")
+    await harness.start()
+    del harness.cluster.objects[f"{PATH}/other"]
+    harness.cluster.fail("GET", PATH, UnknownOutcomeError("no answer"))
+    harness.queues.resync_now(None)
     for _ in range(20):
         await asyncio.sleep(0)
-    assert scene.paused() == {"one": False, "other": False}
+    assert harness.paused() == {"one": False, "other": False}
     logged = capsys.readouterr().out
     assert "resync failed" in logged
     assert "loop restarting" not in logged
-    scene.cluster.failures.clear()
-    await scene.until_listed(2)
-    assert scene.paused() == {"one": False}
+    harness.cluster.failures.clear()
+    await harness.until_listed(2)
+    assert harness.paused() == {"one": False}
 
 
 async def test_a_comparison_that_is_asked_for_while_one_runs_follows_it() -> None:

@@ -36,7 +36,7 @@ from support.builders import cron_job
 from support.callbacks import ignore
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
-from unit.operator.test_job_evaluator import Ear
+from unit.operator.test_job_evaluator import FakeListener
 
 
 def nest(levels: int) -> Any:
@@ -53,15 +53,20 @@ NASTY: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-class World:
+class QuarantineHarness:
     """All that looks at objects of tenants, with the clock in the test's hands."""
 
     def __init__(self) -> None:
-        self.now, self.version, self.ear, self.metrics = 0.0, 100, Ear(), OperatorMetrics()
+        self.now, self.version, self.listener, self.metrics = (
+            0.0,
+            100,
+            FakeListener(),
+            OperatorMetrics(),
+        )
         self.quarantine = Quarantine(lambda: self.now, lambda _kind: None)
         job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
         self.observer = JobEvaluator(
-            DecisionOptions(), self.moment, self.ear, self.quarantine, job_metrics
+            DecisionOptions(), self.moment, self.listener, self.quarantine, job_metrics
         )
         observer = self.observer
         self.due: set[str] = set()
@@ -291,14 +296,14 @@ OBJECTS = [
 ]
 
 
-async def furnished() -> World:
-    """Return a world in which something of each kind is there, and all is well."""
-    world = World()
+async def furnished() -> QuarantineHarness:
+    """Return a harness in which something of each kind is there, and all is well."""
+    harness = QuarantineHarness()
     for kind, obj in (("queue", QUEUE), ("pod", POD_OBJECT), ("lease", LEASE), ("cron", CRON)):
-        world.take(kind, obj)
-    await world.go_on()
-    assert not world.quarantine.counts_by_kind()
-    return world
+        harness.take(kind, obj)
+    await harness.go_on()
+    assert not harness.quarantine.counts_by_kind()
+    return harness
 
 
 @pytest.mark.parametrize(("kind", "obj", "path"), OBJECTS)
@@ -306,30 +311,30 @@ async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_
     kind: str, obj: Any, path: Path
 ) -> None:
     with capture_logs():  # a thousand tracebacks, which take their time
-        world = await furnished()
+        harness = await furnished()
         for value in NASTY:
-            world.take(kind, with_value(obj, path, value))
-            await world.go_on()
-            uid = world.honest()
-            assert uid in world.ear.wanted, value
-            world.observer.on_delete(uid)
-            world.take(kind, obj)
-            await world.go_on()
-            assert not world.quarantine.counts_by_kind(), value
+            harness.take(kind, with_value(obj, path, value))
+            await harness.go_on()
+            uid = harness.honest()
+            assert uid in harness.listener.wanted, value
+            harness.observer.on_delete(uid)
+            harness.take(kind, obj)
+            await harness.go_on()
+            assert not harness.quarantine.counts_by_kind(), value
             if kind == "cron":
-                assert "cron-uid" in world.due
-                world.due.clear()
+                assert "cron-uid" in harness.due
+                harness.due.clear()
             elif obj is FINISHED:
-                assert [record.uid for record in world.observer.store.finished()] == ["uid-job"]
+                assert [record.uid for record in harness.observer.store.finished()] == ["uid-job"]
             elif kind == "job":
-                assert "uid-job" in world.ear.wanted, value
-                world.ear.wanted.clear()
+                assert "uid-job" in harness.listener.wanted, value
+                harness.listener.wanted.clear()
 
 
 def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, fails = World(), True
+    harness, fails = QuarantineHarness(), True
 
     def stumble(snapshot: Any, now: Now) -> Any:
         if fails and snapshot.job.name == "bad":
@@ -338,21 +343,21 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
 
     monkeypatch.setattr(observer_module, "decide", stumble)
     with capture_logs() as logs:
-        world.take("job", raw("bad", spec={"cancel": True}))
+        harness.take("job", raw("bad", spec={"cancel": True}))
         for _ in range(3):
-            world.observer.evaluate("uid-bad")
+            harness.observer.evaluate("uid-bad")
     assert [(entry["event"], entry["object"]) for entry in logs] == [
         ("object quarantined", "ns/bad")
     ]
-    assert world.quarantine.counts_by_kind() == {"AsyncJob": 1}
-    assert world.honest() in world.ear.wanted
+    assert harness.quarantine.counts_by_kind() == {"AsyncJob": 1}
+    assert harness.honest() in harness.listener.wanted
     fails = False
-    assert world.observer.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
-    world.now = 2 * MAX_PAUSE
-    [uid] = world.observer.delaying_queue.pop_due(world.now, 10)
-    world.observer.evaluate(uid)
-    assert "uid-bad" in world.ear.wanted
-    assert not world.quarantine.counts_by_kind()
+    assert harness.observer.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
+    harness.now = 2 * MAX_PAUSE
+    [uid] = harness.observer.delaying_queue.pop_due(harness.now, 10)
+    harness.observer.evaluate(uid)
+    assert "uid-bad" in harness.listener.wanted
+    assert not harness.quarantine.counts_by_kind()
 
 
 def test_each_version_is_said_and_counted_once_and_rests_until_it_changes() -> None:
@@ -410,16 +415,16 @@ def test_a_deleted_object_is_no_longer_quarantined_whoever_tells(
     def unreadable(_obj: object) -> None:
         raise ValueError("never")  # no value of a pod's field is known to do this
 
-    world = World()
+    harness = QuarantineHarness()
     monkeypatch.setattr("asyncjob_operator.cache.workers.read_pod", unreadable)
     bad: Any = raw("bad", phase="Unheard")
-    world.take("job", bad)
-    world.take("pod", POD_OBJECT)
-    assert world.quarantine.counts_by_kind() == {"AsyncJob": 1, "Pod": 1}
-    world.observer.on_delete_event(bad)
-    world.scopes["pod"].list_begins()
-    world.scopes["pod"].list_ends("9")
-    assert not world.quarantine.counts_by_kind()
+    harness.take("job", bad)
+    harness.take("pod", POD_OBJECT)
+    assert harness.quarantine.counts_by_kind() == {"AsyncJob": 1, "Pod": 1}
+    harness.observer.on_delete_event(bad)
+    harness.scopes["pod"].list_begins()
+    harness.scopes["pod"].list_ends("9")
+    assert not harness.quarantine.counts_by_kind()
 
 
 def test_a_cancellation_is_no_failure_of_an_object() -> None:

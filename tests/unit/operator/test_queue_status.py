@@ -7,8 +7,8 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.queue_stats import QueueStats, Throughput, shown_stats, stats_fields
+from support.operator_harness import OperatorHarness
 from support.snapshots import raw, stamp
-from support.world import World
 
 
 def numbers(**changes: Any) -> QueueStats:
@@ -76,24 +76,24 @@ def test_throughput_counts_the_last_minute() -> None:
 def test_who_waits_for_a_place_is_waiting_though_no_worker_may_claim_it(
     spec: dict[str, Any], oldest: int
 ) -> None:
-    world = World()
-    world.now = 90.0
+    harness = OperatorHarness()
+    harness.now = 90.0
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "1"}
-    world.observer.queues.on_update({"metadata": meta, "spec": spec})
-    world.store("job", dict(raw(lastTransitionTime=stamp(0))))
-    [(_, fields)] = asyncio.run(world.observer.queue_stats.changed_statuses())
+    harness.observer.queues.on_update({"metadata": meta, "spec": spec})
+    harness.store("job", dict(raw(lastTransitionTime=stamp(0))))
+    [(_, fields)] = asyncio.run(harness.observer.queue_stats.changed_statuses())
     assert fields["oldestQueuedSeconds"] == oldest
 
 
 def test_ages_are_told_of_queues_without_an_asyncqueue_too_and_of_empty_ones_with_one() -> None:
-    world = World()
-    world.now = 90.0
+    harness = OperatorHarness()
+    harness.now = 90.0
     meta = {"namespace": "ns", "name": "empty", "resourceVersion": "1"}
-    world.observer.queues.on_update({"metadata": meta, "spec": {}})
-    world.store("old", dict(raw("old", lastTransitionTime=stamp(30.9))))
-    world.store("older", dict(raw("older", lastTransitionTime=stamp(20))))
-    world.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
-    ages = asyncio.run(world.observer.queue_stats.oldest_waits())
+    harness.observer.queues.on_update({"metadata": meta, "spec": {}})
+    harness.store("old", dict(raw("old", lastTransitionTime=stamp(30.9))))
+    harness.store("older", dict(raw("older", lastTransitionTime=stamp(20))))
+    harness.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
+    ages = asyncio.run(harness.observer.queue_stats.oldest_waits())
     assert ages == {("ns", "empty"): 0, ("ns", "default"): 70}
 
 

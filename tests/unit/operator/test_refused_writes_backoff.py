@@ -31,8 +31,8 @@ from asyncjob_operator.telemetry.quarantine import Quarantine
 from support.audience import Audience
 from support.callbacks import ignore
 from support.fake_session import FakeSession
+from support.operator_harness import OperatorHarness
 from support.snapshots import at, roll_lease, stamp
-from support.world import World
 
 PATHS = [queue_status_path("ns", name) for name in ("bad", "good")]
 
@@ -142,17 +142,17 @@ async def test_a_forged_time_in_a_status_spoils_no_queues_numbers(time: str) -> 
 
 
 async def test_a_move_that_is_refused_is_tried_seldom_and_said_once() -> None:
-    world = World()
-    world.create("job")
-    world.change_spec("job", cancel=True)
+    harness = OperatorHarness()
+    harness.create("job")
+    harness.change_spec("job", cancel=True)
     path = job_status_path("ns", "job")
     with capture_logs() as logs:
         for _ in range(3):
-            world.session.fail(
+            harness.session.fail(
                 "PATCH", path, InvalidError("durationSeconds: too large", status=422)
             )
-            await world.settle()
-            await world.pass_time(61)
+            await harness.settle()
+            await harness.pass_time(61)
     assert sum(entry["log_level"] == "error" for entry in logs) == 1
-    tries = [where for method, where, _ in world.session.requests if method == "PATCH"]
+    tries = [where for method, where, _ in harness.session.requests if method == "PATCH"]
     assert 3 <= tries.count(path) <= 9, "pauses from a second on, doubled each time"

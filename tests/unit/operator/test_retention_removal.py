@@ -26,7 +26,7 @@ from support.snapshots import EPOCH, at, job, raw, stamp
 from support.vitals import quarantine
 
 
-class Scene:
+class RetentionHarness:
     def __init__(self, *, rate: float = 1e9, interval: float = 60.0, **options: float) -> None:
         self.seconds = 0.0
         self.session, self.store, self.leads = FakeSession(), JobStore(), True
@@ -76,95 +76,95 @@ class Scene:
 
 
 async def test_what_somebody_waits_for_stays_however_old_and_however_many_there_are() -> None:
-    scene = Scene(namespace_limit=1)
+    harness = RetentionHarness(namespace_limit=1)
     for name, age in (("needed", 9), ("old", 8), ("new", 1)):
-        scene.finished(name, age * DAY)
-    scene.needed.add("needed")
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    assert scene.names() == {"needed", "new"}
+        harness.finished(name, age * DAY)
+    harness.needed.add("needed")
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert harness.names() == {"needed", "new"}
 
 
 async def test_a_removed_job_that_a_finalizer_keeps_is_still_counted() -> None:
-    scene = Scene()
-    scene.finished("kept", 31 * DAY, finalizers=["example.com/archive"])
-    scene.finished("gone", 31 * DAY)
-    assert await scene.sweep.run_once(on_progress=ignore) == 2
-    assert scene.names() == {"kept"}
+    harness = RetentionHarness()
+    harness.finished("kept", 31 * DAY, finalizers=["example.com/archive"])
+    harness.finished("gone", 31 * DAY)
+    assert await harness.sweep.run_once(on_progress=ignore) == 2
+    assert harness.names() == {"kept"}
 
 
 async def test_nobody_keeps_a_finished_job_for_ever_by_waiting_for_it() -> None:
-    scene = Scene()
+    harness = RetentionHarness()
     for name, age in (("needed-29", 29), ("needed-31", 31)):
-        scene.finished(name, age * DAY)
-        scene.needed.add(name)
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    assert scene.names() == {"needed-29"}
+        harness.finished(name, age * DAY)
+        harness.needed.add(name)
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert harness.names() == {"needed-29"}
 
 
 async def test_nobody_keeps_a_finished_job_for_ever_by_a_request_that_cannot_be_carried_out() -> (
     None
 ):
-    scene = Scene()
+    harness = RetentionHarness()
     for name, age in (("requested-29", 29), ("requested-31", 31)):
-        scene.finished(name, age * DAY, requested=True)
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    assert scene.names() == {"requested-29"}
+        harness.finished(name, age * DAY, requested=True)
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert harness.names() == {"requested-29"}
 
 
 async def test_what_is_to_go_is_deleted_exactly_as_it_was_judged() -> None:
-    scene = Scene()
-    scene.finished("old", 8 * DAY)
-    scene.finished("new", 1 * DAY)
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    [(method, path, body)] = scene.session.writes
+    harness = RetentionHarness()
+    harness.finished("old", 8 * DAY)
+    harness.finished("new", 1 * DAY)
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    [(method, path, body)] = harness.session.writes
     assert (method, path) == ("DELETE", job_path("ns", "old"))
     assert body["preconditions"]["uid"] == "uid-old"
-    assert scene.names() == {"new"}
+    assert harness.names() == {"new"}
 
 
 async def test_a_job_that_changed_since_is_left_for_the_next_pass() -> None:
-    scene = Scene()
-    scene.finished("old", 8 * DAY)
-    scene.session.put(job_path("ns", "old"), scene.session.objects[job_path("ns", "old")])
-    assert await scene.sweep.run_once(on_progress=ignore) == 0
-    assert scene.names() == {"old"}
+    harness = RetentionHarness()
+    harness.finished("old", 8 * DAY)
+    harness.session.put(job_path("ns", "old"), harness.session.objects[job_path("ns", "old")])
+    assert await harness.sweep.run_once(on_progress=ignore) == 0
+    assert harness.names() == {"old"}
 
 
 async def test_a_job_already_gone_is_forgotten() -> None:
-    scene = Scene()
-    scene.finished("old", 8 * DAY)
-    scene.session.objects.clear()
-    assert await scene.sweep.run_once(on_progress=ignore) == 0
-    assert scene.names() == set()
+    harness = RetentionHarness()
+    harness.finished("old", 8 * DAY)
+    harness.session.objects.clear()
+    assert await harness.sweep.run_once(on_progress=ignore) == 0
+    assert harness.names() == set()
 
 
 async def test_a_refusal_stops_neither_the_pass_nor_the_next() -> None:
-    scene = Scene()
+    harness = RetentionHarness()
     for name in ("a", "b"):
-        scene.finished(name, 8 * DAY)
-    scene.session.fail("DELETE", job_path("ns", "a"), ForbiddenError(status=403))
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    assert scene.names() == {"a"}
+        harness.finished(name, 8 * DAY)
+    harness.session.fail("DELETE", job_path("ns", "a"), ForbiddenError(status=403))
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert harness.names() == {"a"}
 
 
 async def test_nothing_is_removed_without_the_lead() -> None:
-    scene = Scene()
-    scene.finished("old", 8 * DAY)
-    scene.leads = False
-    assert await scene.sweep.run_once(on_progress=ignore) == 0
-    assert scene.session.writes == []
+    harness = RetentionHarness()
+    harness.finished("old", 8 * DAY)
+    harness.leads = False
+    assert await harness.sweep.run_once(on_progress=ignore) == 0
+    assert harness.session.writes == []
 
 
 async def test_a_crowded_namespace_loses_its_oldest_whatever_their_age() -> None:
-    scene = Scene(namespace_limit=2)
+    harness = RetentionHarness(namespace_limit=2)
     for age in (3, 2, 1):
-        scene.finished(f"age-{age}", age)
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    assert scene.names() == {"age-2", "age-1"}
-    [told] = scene.told
+        harness.finished(f"age-{age}", age)
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert harness.names() == {"age-2", "age-1"}
+    [told] = harness.told
     assert (told.reason, told.kind, told.name) == ("StoreNearLimit", "Namespace", "ns")
-    await scene.sweep.run_once(on_progress=ignore)
-    assert len(scene.told) == 1
+    await harness.sweep.run_once(on_progress=ignore)
+    assert len(harness.told) == 1
 
 
 def record(uid: str) -> FinishedJob:
@@ -188,53 +188,53 @@ def test_records_are_hashable_values() -> None:
 
 @pytest.mark.parametrize("limits", [{"max_finished": 2, "min_age": 0}, {"namespace_limit": 2}])
 async def test_what_somebody_waits_for_is_not_counted(limits: dict[str, float]) -> None:
-    scene = Scene(**limits)
+    harness = RetentionHarness(**limits)
     for number in range(4):
-        scene.finished(f"needed-{number}", number)
-    scene.needed.update(scene.names())
+        harness.finished(f"needed-{number}", number)
+    harness.needed.update(harness.names())
     for number in range(3):
-        scene.finished(f"free-{number}", 10 + number)
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
-    assert {name for name in scene.names() if "free" in name} == {"free-0", "free-1"}
+        harness.finished(f"free-{number}", 10 + number)
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert {name for name in harness.names() if "free" in name} == {"free-0", "free-1"}
 
 
 async def test_namespaces_take_turns() -> None:
-    scene = Scene()
+    harness = RetentionHarness()
     for number in range(20):
-        scene.finished(f"busy-{number}", 90 * DAY, "busy")
+        harness.finished(f"busy-{number}", 90 * DAY, "busy")
     for number in range(2):
-        scene.finished(f"quiet-{number}", 8 * DAY, "quiet")
-    assert await scene.sweep.run_once(on_progress=ignore) == 22
-    paths = [path for _, path, _ in scene.session.writes]
+        harness.finished(f"quiet-{number}", 8 * DAY, "quiet")
+    assert await harness.sweep.run_once(on_progress=ignore) == 22
+    paths = [path for _, path, _ in harness.session.writes]
     assert max(paths.index(job_path("quiet", f"quiet-{number}")) for number in range(2)) < 4
 
 
 async def test_a_pass_is_as_quick_as_what_finishes_demands() -> None:
-    scene = Scene(rate=1.0, interval=0.2)
+    harness = RetentionHarness(rate=1.0, interval=0.2)
     for number in range(50):
-        scene.finished(f"job-{number}", 8 * DAY)
+        harness.finished(f"job-{number}", 8 * DAY)
     async with asyncio.timeout(20):
-        assert await scene.sweep.run_once(on_progress=ignore) == 50
+        assert await harness.sweep.run_once(on_progress=ignore) == 50
 
 
 async def test_what_is_refused_is_tried_ever_more_seldom_and_told_once() -> None:
-    scene = Scene()
-    scene.finished("kept", 8 * DAY)
-    scene.session.fail("DELETE", job_path("ns", "kept"), ForbiddenError("no", status=403))
+    harness = RetentionHarness()
+    harness.finished("kept", 8 * DAY)
+    harness.session.fail("DELETE", job_path("ns", "kept"), ForbiddenError("no", status=403))
     tried = []
     with capture_logs() as logs:
         for second in range(200):
-            scene.seconds = float(second)
-            before = len(scene.session.writes)
-            await scene.sweep.run_once(on_progress=ignore)
-            if len(scene.session.writes) > before:
+            harness.seconds = float(second)
+            before = len(harness.session.writes)
+            await harness.sweep.run_once(on_progress=ignore)
+            if len(harness.session.writes) > before:
                 tried.append(second)
     assert 4 <= len(tried) <= 12
     assert tried[-1] - tried[-2] > 4 * (tried[2] - tried[1])
     assert [line["event"] for line in logs] == ["finished job not removed"]
-    scene.session.failures.clear()
-    scene.seconds += 600
-    assert await scene.sweep.run_once(on_progress=ignore) == 1
+    harness.session.failures.clear()
+    harness.seconds += 600
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
 
 
 class LongestTurn:
@@ -263,15 +263,15 @@ class LongestTurn:
 async def test_no_loop_is_held_by_fifty_thousand_jobs_of_one_namespace(
     age: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(namespace_limit=10_000)
-    scene.leads = False
+    harness = RetentionHarness(namespace_limit=10_000)
+    harness.leads = False
     ended = [
         replace(record(f"uid-{number * 7919 % 50_000}"), completed_at=EPOCH - age - number)
         for number in range(50_000)
     ]
-    monkeypatch.setattr(scene.store, "finished", lambda: ended)
+    monkeypatch.setattr(harness.store, "finished", lambda: ended)
     async with LongestTurn() as turn:
-        await scene.sweep.run_once(on_progress=ignore)
+        await harness.sweep.run_once(on_progress=ignore)
     assert 0 < turn.seconds < 0.1
 
 

@@ -72,7 +72,7 @@ def test_leases_of_others_are_no_business_of_ours() -> None:
     assert track_unchanged({}, [other], 0.0) == {}
 
 
-class Scene:
+class StaleWorkersHarness:
     """Leases on a fake API server, and a clock in the test's hands."""
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
@@ -114,48 +114,50 @@ class Scene:
 
 
 async def test_the_silent_go_exactly_as_they_were_judged_and_the_live_stay() -> None:
-    scene = Scene()
-    scene.announce("silent")
-    scene.announce("withdrawn", holder="")
-    scene.announce("live")
-    await scene.later(0)
-    version = scene.session.objects[f"{PATH}/asyncjob-worker-silent"]["metadata"]["resourceVersion"]
-    scene.announce("live")
-    assert await scene.later(TIMEOUT) == 2
-    assert scene.pods == ["live"]
-    path, body = next((path, body) for _, path, body in scene.session.writes if "silent" in path)
+    harness = StaleWorkersHarness()
+    harness.announce("silent")
+    harness.announce("withdrawn", holder="")
+    harness.announce("live")
+    await harness.later(0)
+    version = harness.session.objects[f"{PATH}/asyncjob-worker-silent"]["metadata"][
+        "resourceVersion"
+    ]
+    harness.announce("live")
+    assert await harness.later(TIMEOUT) == 2
+    assert harness.pods == ["live"]
+    path, body = next((path, body) for _, path, body in harness.session.writes if "silent" in path)
     assert path == f"{PATH}/asyncjob-worker-silent"
     assert body["preconditions"] == {"uid": "uid-silent", "resourceVersion": version}
-    assert scene.removed == 2
+    assert harness.removed == 2
 
 
 async def test_a_lease_renewed_in_between_stays() -> None:
-    scene = Scene()
-    scene.announce("late")
-    await scene.later(0)
-    scene.session.before_write = lambda _path: scene.announce("late")
-    assert await scene.later(TIMEOUT) == 0
-    assert scene.pods == ["late"]
-    assert scene.removed == 0
+    harness = StaleWorkersHarness()
+    harness.announce("late")
+    await harness.later(0)
+    harness.session.before_write = lambda _path: harness.announce("late")
+    assert await harness.later(TIMEOUT) == 0
+    assert harness.pods == ["late"]
+    assert harness.removed == 0
 
 
 async def test_a_busy_pods_lease_stays_until_its_jobs_are_elsewhere() -> None:
-    scene = Scene()
-    scene.announce("busy")
-    scene.busy = {("ns", "busy")}
-    await scene.later(0)
-    assert await scene.later(TIMEOUT) == 0
-    scene.busy = set()
-    assert await scene.later(1) == 1
+    harness = StaleWorkersHarness()
+    harness.announce("busy")
+    harness.busy = {("ns", "busy")}
+    await harness.later(0)
+    assert await harness.later(TIMEOUT) == 0
+    harness.busy = set()
+    assert await harness.later(1) == 1
 
 
 async def test_without_the_lead_nothing_is_removed() -> None:
-    scene = Scene()
-    scene.announce("silent")
-    await scene.later(0)
-    scene.leads = False
-    assert await scene.later(TIMEOUT) == 0
-    assert scene.session.writes == []
+    harness = StaleWorkersHarness()
+    harness.announce("silent")
+    await harness.later(0)
+    harness.leads = False
+    assert await harness.later(TIMEOUT) == 0
+    assert harness.session.writes == []
 
 
 async def test_after_an_outage_everybody_is_given_the_whole_time_again(
@@ -164,25 +166,25 @@ async def test_after_an_outage_everybody_is_given_the_whole_time_again(
     def away(*_: object) -> AsyncIterator[Any]:
         raise UnknownOutcomeError("no answer")
 
-    scene = Scene()
-    scene.announce("patient")
-    await scene.later(0)
+    harness = StaleWorkersHarness()
+    harness.announce("patient")
+    await harness.later(0)
     with monkeypatch.context() as outage:
-        outage.setattr(scene.session, "list", away)
+        outage.setattr(harness.session, "list", away)
         with pytest.raises(UnknownOutcomeError):
-            await scene.later(TIMEOUT)
-    assert await scene.later(1) == 0
-    assert await scene.later(TIMEOUT) == 1
+            await harness.later(TIMEOUT)
+    assert await harness.later(1) == 0
+    assert await harness.later(TIMEOUT) == 1
 
 
 async def test_a_refusal_stops_nobody_elses_farewell() -> None:
-    scene = Scene()
-    scene.announce("a")
-    scene.announce("b")
-    scene.session.fail("DELETE", f"{PATH}/asyncjob-worker-a", ForbiddenError(status=403))
-    await scene.later(0)
-    assert await scene.later(TIMEOUT) == 1
-    assert scene.pods == ["a"]
+    harness = StaleWorkersHarness()
+    harness.announce("a")
+    harness.announce("b")
+    harness.session.fail("DELETE", f"{PATH}/asyncjob-worker-a", ForbiddenError(status=403))
+    await harness.later(0)
+    assert await harness.later(TIMEOUT) == 1
+    assert harness.pods == ["a"]
 
 
 def test_a_lease_that_does_not_say_how_long_it_lasts_asks_for_no_time_of_its_own() -> None:

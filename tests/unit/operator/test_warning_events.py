@@ -14,13 +14,13 @@ from asyncjob_operator.controllers.events import (
     UnservedQueueEvents,
 )
 from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, event_body, job_event
-from support.notices import Scene
+from support.event_recorder import EventRecorderHarness
 from support.snapshots import job
 
 Queue = tuple[str, str]
 
 
-class Ears:
+class EventLog:
     """Hears what is told."""
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ class Ears:
 
 
 def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> None:
-    ears = Ears()
-    storms = ears.storms()
+    log = EventLog()
+    storms = log.storms()
     for _ in range(BURST_JOBS + 5):
         storms.on_recovered("ns", "WorkerGone")
     storms.on_recovered("calm", "WorkerGone")
-    [told] = ears.heard
+    [told] = log.heard
     assert (told.kind, told.reason, told.min_interval) == (
         "Namespace",
         EventReason.RECOVERY_STORM,
@@ -51,30 +51,30 @@ def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> No
 
 
 def test_as_many_recoveries_over_a_longer_time_are_no_storm() -> None:
-    ears = Ears()
-    storms = ears.storms()
+    log = EventLog()
+    storms = log.storms()
     for _ in range(3 * BURST_JOBS):
         storms.on_recovered("ns", "WorkerGone")
-        ears.now += BURST_SECONDS / (BURST_JOBS - 2)
-    assert ears.heard == []
+        log.now += BURST_SECONDS / (BURST_JOBS - 2)
+    assert log.heard == []
 
 
 def a_desertion(
-    ears: Ears, ages: Mapping[Queue, float], crews: Mapping[Queue, tuple[int, int]] | None
+    log: EventLog, ages: Mapping[Queue, float], crews: Mapping[Queue, tuple[int, int]] | None
 ) -> UnservedQueueEvents:
     async def look() -> Mapping[Queue, float]:
         return ages
 
-    return UnservedQueueEvents(look, lambda: crews, ears.tell)
+    return UnservedQueueEvents(look, lambda: crews, log.tell)
 
 
 @pytest.mark.parametrize("crews", [{}, {("ns", "mail"): (0, 0)}])
 async def test_a_queue_in_which_jobs_wait_without_workers_is_told_of(
     crews: Mapping[Queue, tuple[int, int]],
 ) -> None:
-    ears = Ears()
-    await a_desertion(ears, {("ns", "mail"): UNSERVED_SECONDS + 1}, crews).check()
-    [told] = ears.heard
+    log = EventLog()
+    await a_desertion(log, {("ns", "mail"): UNSERVED_SECONDS + 1}, crews).check()
+    [told] = log.heard
     assert (told.kind, told.name, told.reason, told.min_interval) == (
         "AsyncQueue",
         "mail",
@@ -98,22 +98,22 @@ async def test_a_queue_in_which_jobs_wait_without_workers_is_told_of(
 async def test_nothing_is_told_of_a_queue(
     age: float, crews: Mapping[Queue, tuple[int, int]] | None
 ) -> None:
-    ears = Ears()
-    await a_desertion(ears, {("ns", "mail"): age}, crews).check()
-    assert ears.heard == []
+    log = EventLog()
+    await a_desertion(log, {("ns", "mail"): age}, crews).check()
+    assert log.heard == []
 
 
 async def test_what_was_dropped_is_summed_up_once_per_namespace_after_a_while() -> None:
-    scene = Scene()
+    harness = EventRecorderHarness()
     for number in range(1000):
-        scene.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
-    await scene.post()
-    before = scene.posted
-    scene.now += SUMMARY_SECONDS
+        harness.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    await harness.post()
+    before = harness.posted
+    harness.now += SUMMARY_SECONDS
     for _ in range(2):
-        scene.notices.record(job_event(job(name="another"), "QueueTimeout", "late"))
-        await scene.post()
-    bodies: list[Any] = [body for _, _, body in scene.session.requests]
+        harness.notices.record(job_event(job(name="another"), "QueueTimeout", "late"))
+        await harness.post()
+    bodies: list[Any] = [body for _, _, body in harness.session.requests]
     [summary] = [body for body in bodies if body["reason"] == EventReason.EVENTS_LEFT_OUT]
     assert summary["message"].startswith(f"{1000 - before} Events")
     assert summary["involvedObject"]["kind"] == "Namespace"

@@ -83,7 +83,7 @@ def test_an_object_too_many_and_one_too_few_are_differences() -> None:
 
 
 def test_queues_are_compared_by_counts_and_reservations_and_schedules_by_their_runs() -> None:
-    def world(reserved: list[str], active: int) -> dict[str, Any]:
+    def objects(reserved: list[str], active: int) -> dict[str, Any]:
         return end_state(
             {
                 QUEUES: {"q": {"metadata": {}, "status": {"reservations": reserved}}},
@@ -91,9 +91,9 @@ def test_queues_are_compared_by_counts_and_reservations_and_schedules_by_their_r
             }
         )
 
-    assert found(world([], 0), world([], 0)) == []
-    assert found(world([], 0), world(["uid"], 0)) == ["asyncqueues/q reservations"]
-    assert found(world([], 0), world([], 1)) == ["asynccronjobs/c activeCount"]
+    assert found(objects([], 0), objects([], 0)) == []
+    assert found(objects([], 0), objects(["uid"], 0)) == ["asyncqueues/q reservations"]
+    assert found(objects([], 0), objects([], 1)) == ["asynccronjobs/c activeCount"]
 
 
 def test_finished_is_what_has_only_jobs_that_have_ended() -> None:
@@ -104,12 +104,12 @@ def test_finished_is_what_has_only_jobs_that_have_ended() -> None:
 def test_a_queue_counts_all_its_jobs_before_it_is_compared() -> None:
     jobs = {"a": {**job(), "spec": {"queue": "q"}}, "b": {**job(), "spec": {}}}
 
-    def world(count: int) -> dict[str, Any]:
+    def objects(count: int) -> dict[str, Any]:
         counts = [{"phase": "Succeeded", "count": count}]
         return {JOBS: jobs, QUEUES: {"q": {"metadata": {}, "status": {"counts": counts}}}}
 
-    assert is_counted(world(1))
-    assert not is_counted(world(0))
+    assert is_counted(objects(1))
+    assert not is_counted(objects(0))
     assert not is_counted({JOBS: jobs, QUEUES: {"q": {"metadata": {}}}})
     assert is_counted({JOBS: jobs})
 
@@ -126,10 +126,10 @@ def test_counts_of_phases_that_have_passed_do_not_count_all_jobs() -> None:
 
 
 def test_a_reservation_of_a_job_that_has_ended_is_still_to_be_released() -> None:
-    def world(phase: str) -> dict[str, dict[str, Any]]:
+    def objects(phase: str) -> dict[str, dict[str, Any]]:
         status = {"counts": [{"phase": phase, "count": 1}], "reservations": [{"uid": "1"}]}
         jobs = {"a": {**job(phase=phase), "spec": {"queue": "q"}}}
         return {JOBS: jobs, QUEUES: {"q": {"metadata": {}, "status": status}}}
 
-    assert is_counted(world("Queued"))
-    assert not is_counted(world("Succeeded"))
+    assert is_counted(objects("Queued"))
+    assert not is_counted(objects("Succeeded"))

@@ -9,7 +9,7 @@ from asyncjob.rules.policies import POLICIES
 from asyncjob.schema.crd import CRD_RULES
 from asyncjob_dev.proofs.rules.admission import Subresource, broken_rules
 from asyncjob_dev.proofs.rules.cel import CelSyntaxError, CelUnknownError, parse
-from asyncjob_dev.proofs.rules.induction import World, job_schema, new_solver
+from asyncjob_dev.proofs.rules.induction import SymbolicRules, job_schema, new_solver
 from asyncjob_dev.proofs.rules.render import Rendering
 from asyncjob_dev.proofs.rules.symbols import (
     FALSE,
@@ -23,7 +23,7 @@ from asyncjob_dev.proofs.rules.symbols import (
 )
 from asyncjob_dev.proofs.rules.translate import Term, obeyed
 from asyncjob_dev.proofs.rules.versions import Seen
-from asyncjob_simulation.apiserver.cel import EvaluationError, Scene, compiled
+from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, compiled
 
 EVERY_RULE = [rule for policy in POLICIES for rule in policy.rules]
 EVERY_RULE += [rule.rule for rule in CRD_RULES]
@@ -50,7 +50,7 @@ SYMBOLS = Record(
 def holds(text: str) -> bool:
     """Return what the runtime says; an error is a refusal."""
     try:
-        return Scene({"self": SELF}).evaluate(compiled(text)) is True
+        return Activation({"self": SELF}).evaluate(compiled(text)) is True
     except EvaluationError:
         return False
 
@@ -133,18 +133,18 @@ def test_what_no_rule_uses_is_not_translated(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return World.build()
+def symbolic() -> SymbolicRules:
+    return SymbolicRules.build()
 
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("subresource", Subresource)
 def test_translation_and_runtime_agree_on_writes_of_every_kind(
-    world: World, subresource: Subresource
+    symbolic: SymbolicRules, subresource: Subresource
 ) -> None:
     """Each rule is broken by some write, and both say the same of all rules about it."""
-    solver, schema, seen = new_solver(world.assumed(subresource)), job_schema(), set()
-    rules = world.rules[subresource]
+    solver, schema, seen = new_solver(symbolic.assumed(subresource)), job_schema(), set()
+    rules = symbolic.rules[subresource]
     for rule, formula in rules.items():
         solver.push()
         solver.add(z3.Not(formula))
@@ -152,16 +152,16 @@ def test_translation_and_runtime_agree_on_writes_of_every_kind(
         model = solver.model()
         solver.pop()
         rendering = Rendering(model)
-        old, new = (rendering.object(one.value, schema) for one in (world.old, world.new))
-        broken = set(broken_rules(subresource, old, new, rendering.requester(world.step)))
+        old, new = (rendering.object(one.value, schema) for one in (symbolic.old, symbolic.new))
+        broken = set(broken_rules(subresource, old, new, rendering.requester(symbolic.step)))
         said = {name: model.eval(one, model_completion=True) for name, one in rules.items()}
         assert broken == {name for name, one in said.items() if z3.is_false(one)}, (rule, old, new)
         seen |= broken
     assert seen == set(rules)
 
 
-def test_a_field_that_the_schema_lacks_is_refused(world: World) -> None:
+def test_a_field_that_the_schema_lacks_is_refused(symbolic: SymbolicRules) -> None:
     with pytest.raises(CelUnknownError):
-        obeyed("has(a.typo)", {"a": Term(world.old.value)}, {})
+        obeyed("has(a.typo)", {"a": Term(symbolic.old.value)}, {})
     with pytest.raises(KeyError):
-        Seen(world.old.value).has("status.typo")
+        Seen(symbolic.old.value).has("status.typo")

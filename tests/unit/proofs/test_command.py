@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from asyncjob_dev.proofs import __main__ as command
 from asyncjob_dev.proofs import short_model
 from asyncjob_dev.proofs.protocol.worlds import TINY, TWINS
-from asyncjob_dev.proofs.rules.induction import ProofError, Theorem, World
+from asyncjob_dev.proofs.rules.induction import ProofError, SymbolicRules, Theorem
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -77,14 +77,14 @@ def test_the_large_worlds_are_searched_on_request(monkeypatch: pytest.MonkeyPatc
 def test_a_promise_that_is_not_kept_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     theorem = Theorem("created", "It is so.", 0.1)
 
-    def broken(_world: Any) -> Any:
+    def broken(_rules: Any) -> Any:
         yield theorem
         raise ProofError("attempt is not kept by a write of the status")
 
     monkeypatch.setattr(command, "prove_creation", lambda: theorem)
-    monkeypatch.setattr(command, "prove_first_question", lambda _world: theorem)
+    monkeypatch.setattr(command, "prove_first_question", lambda _rules: theorem)
     monkeypatch.setattr(command, "prove_steps", broken)
-    monkeypatch.setattr(World, "build", lambda: None)
+    monkeypatch.setattr(SymbolicRules, "build", lambda: None)
     result = prove("--only", "rules")
     assert result.exit_code == 1
     assert "It is so." in result.output

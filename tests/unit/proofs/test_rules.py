@@ -12,7 +12,7 @@ from asyncjob_dev.proofs.rules import induction
 from asyncjob_dev.proofs.rules.admission import POLICIES, Subresource, rules_of
 from asyncjob_dev.proofs.rules.induction import (
     ProofError,
-    World,
+    SymbolicRules,
     prove_creation,
     prove_first_question,
     prove_step,
@@ -26,20 +26,22 @@ QUICK = ["exclusive", "claimed", "attempt", "claim", "holder", "own-name", "resu
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return World.build()
+def symbolic() -> SymbolicRules:
+    return SymbolicRules.build()
 
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("subresource", Subresource)
-def test_the_rules_do_not_refuse_everything(world: World, subresource: Subresource) -> None:
-    assert world.accepted[subresource].check() == z3.sat
+def test_the_rules_do_not_refuse_everything(
+    symbolic: SymbolicRules, subresource: Subresource
+) -> None:
+    assert symbolic.accepted[subresource].check() == z3.sat
 
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("promise", QUICK)
-def test_the_rules_keep_a_promise(world: World, promise: str) -> None:
-    assert prove_step(world, promise).name == promise
+def test_the_rules_keep_a_promise(symbolic: SymbolicRules, promise: str) -> None:
+    assert prove_step(symbolic, promise).name == promise
 
 
 def with_text(policy: AdmissionPolicy, rule_id: str, old: str, new: str) -> AdmissionPolicy:
@@ -81,23 +83,23 @@ def test_a_rule_that_is_wrong_by_a_little_breaks_its_promise(
         for subresource, each in POLICIES.items()
     }
     assert policies != POLICIES
-    mutant = World.build(policies)
+    mutant = SymbolicRules.build(policies)
     with pytest.raises(ProofError, match=rf"(?s)^{promise} is not kept by a write of the .* -> "):
         prove_step(mutant, promise)
 
 
 @pytest.mark.timeout(240)
-def test_what_a_policy_asks_first_refuses_as_much_as_its_rules(world: World) -> None:
-    assert prove_first_question(world).name == "first-question"
+def test_what_a_policy_asks_first_refuses_as_much_as_its_rules(symbolic: SymbolicRules) -> None:
+    assert prove_first_question(symbolic).name == "first-question"
 
 
 @pytest.mark.timeout(240)
 def test_a_rule_that_the_first_question_forgets_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, world: World
+    monkeypatch: pytest.MonkeyPatch, symbolic: SymbolicRules
 ) -> None:
     monkeypatch.setattr(induction, "all_rules_hold", lambda rules: all_rules_hold(rules[:-1]))
     with pytest.raises(ProofError, match="is not asked about a write of the status"):
-        prove_first_question(world)
+        prove_first_question(symbolic)
 
 
 @pytest.mark.timeout(240)

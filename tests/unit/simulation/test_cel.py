@@ -7,7 +7,7 @@ import pytest
 
 from asyncjob_simulation.apiserver import ApiServer
 from asyncjob_simulation.apiserver.admission import inlined
-from asyncjob_simulation.apiserver.cel import EvaluationError, Scene, canonical_time, compiled
+from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, canonical_time, compiled
 from asyncjob_simulation.apiserver.errors import PolicyError, StatusError
 from asyncjob_simulation.apiserver.installation import ROOT, manifests
 from asyncjob_simulation.apiserver.schema import Findings, Schema
@@ -48,10 +48,10 @@ def test_variables_are_replaced_in_code_and_not_in_texts() -> None:
 
 
 def test_what_is_absent_has_no_value_and_does_not_count_as_false() -> None:
-    scene = Scene({"object": {"a": 1}})
-    assert scene.evaluate(compiled("object.a == 1 || object.b == 1")) is True
+    activation = Activation({"object": {"a": 1}})
+    assert activation.evaluate(compiled("object.a == 1 || object.b == 1")) is True
     with pytest.raises(EvaluationError):
-        scene.evaluate(compiled("object.b == 1"))
+        activation.evaluate(compiled("object.b == 1"))
 
 
 def test_what_is_not_known_here_is_an_error_and_not_a_pass() -> None:

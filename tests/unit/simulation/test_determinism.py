@@ -15,7 +15,7 @@ PROGRAM = """
 import hashlib, itertools, uuid
 ids = itertools.count()
 uuid.uuid4 = lambda: uuid.UUID(int=next(ids))  # ids of claims, which the tests choose by chance
-from support.forbidden import CASES, Scene
+from support.forbidden import CASES, ForbiddenSetup
 from support.identities import Space
 from support.memory import memory_admin, memory_server
 
@@ -30,10 +30,10 @@ def noted(request):
 
 server.handle = noted
 space = Space("same", memory_admin(server)).create()
-scene = Scene(space, space.worker("w-0"), space.worker("w-1"), space.operator())
+setup = ForbiddenSetup(space, space.worker("w-0"), space.worker("w-1"), space.operator())
 for case in CASES:
     if "a new pod of the holder's name" not in case.title:
-        case.attempt(scene)
+        case.attempt(setup)
 print(said.hexdigest())
 """
 

@@ -3,7 +3,7 @@
 import pytest
 
 from support.api import Client
-from support.forbidden import CASES, Case, Scene
+from support.forbidden import CASES, Case, ForbiddenSetup
 from support.forbidden.case import NUMBERS
 from support.identities import Space
 from support.memory import memory_admin, memory_server
@@ -15,14 +15,14 @@ def admin() -> Client:
 
 
 @pytest.fixture
-def scene(admin: Client) -> Scene:
+def setup(admin: Client) -> ForbiddenSetup:
     space = Space(f"rules-{next(NUMBERS)}", admin).create()
     worker, other = space.worker("worker-0"), space.worker("worker-1")
-    return Scene(space, worker, other, space.operator(), dry=True)
+    return ForbiddenSetup(space, worker, other, space.operator(), dry=True)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_write_that_breaks_a_rule_is_refused_by_it(scene: Scene, case: Case) -> None:
-    answer = case.attempt(scene)
+def test_a_write_that_breaks_a_rule_is_refused_by_it(setup: ForbiddenSetup, case: Case) -> None:
+    answer = case.attempt(setup)
     assert f"({case.rule})" in answer.message
     assert not answer.accepted

@@ -73,7 +73,7 @@ class Watches:
             await asyncio.Event().wait()
 
 
-class Bench:
+class BacklogSyncHarness:
     """A feed and the backlog that it fills."""
 
     def __init__(self, limit: int = 100) -> None:
@@ -108,12 +108,12 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     async def at_once(_: float) -> None:
         await sleep(0)
 
-    async def go(bench: Bench, *scripts: Sequence[Step]) -> Watches:
+    async def go(harness: BacklogSyncHarness, *scripts: Sequence[Step]) -> Watches:
         watches = Watches(*scripts)
-        watches.is_watched = lambda: bench.feed.is_watching
+        watches.is_watched = lambda: harness.feed.is_watching
         monkeypatch.setattr("asyncjob_worker.claiming.watcher.watch", watches)
         monkeypatch.setattr("asyncjob_worker.claiming.watcher.asyncio.sleep", at_once)
-        running.append(asyncio.ensure_future(bench.feed.run()))
+        running.append(asyncio.ensure_future(harness.feed.run()))
         await watches.all_seen.wait()
         return watches
 
@@ -124,82 +124,84 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
 
 
 async def test_queued_jobs_of_known_types_are_taken_in(run: Any) -> None:
-    bench = Bench()
-    await run(bench, [row("ADDED", "5", "a"), row("ADDED", "3", "b", of_type="unknown")])
-    assert (bench.names(), bench.calls) == (["a@5"], 1)
+    harness = BacklogSyncHarness()
+    await run(harness, [row("ADDED", "5", "a"), row("ADDED", "3", "b", of_type="unknown")])
+    assert (harness.names(), harness.calls) == (["a@5"], 1)
 
 
 async def test_a_job_that_is_no_longer_queued_is_dropped(run: Any) -> None:
-    bench = Bench()
-    await run(bench, [row("ADDED", "5", "a"), row("DELETED", "6", "a")])
-    assert bench.names() == []
+    harness = BacklogSyncHarness()
+    await run(harness, [row("ADDED", "5", "a"), row("DELETED", "6", "a")])
+    assert harness.names() == []
 
 
 async def test_a_job_with_a_gate_is_taken_in_once_it_is_admitted(run: Any) -> None:
-    bench = Bench()
+    harness = BacklogSyncHarness()
     gated = row("ADDED", "5", "a", suspend=True)
-    await run(bench, [gated, row("MODIFIED", "6", "a", suspend=True, admitted=True)])
-    assert bench.names() == ["a@6"]
+    await run(harness, [gated, row("MODIFIED", "6", "a", suspend=True, admitted=True)])
+    assert harness.names() == ["a@6"]
 
 
 async def test_a_known_job_that_gets_a_gate_is_dropped(run: Any) -> None:
-    bench = Bench()
-    await run(bench, [row("ADDED", "5", "a"), row("MODIFIED", "6", "a", suspend=True)])
-    assert bench.names() == []
+    harness = BacklogSyncHarness()
+    await run(harness, [row("ADDED", "5", "a"), row("MODIFIED", "6", "a", suspend=True)])
+    assert harness.names() == []
 
 
 async def test_a_watch_that_breaks_off_before_all_was_seen_is_begun_anew(run: Any) -> None:
-    bench = Bench()
+    harness = BacklogSyncHarness()
     broken = [row("ADDED", "9", "a"), UnknownOutcomeError("reset")]
-    watches = await run(bench, broken, [row("ADDED", "9", "a"), row("ADDED", "4", "b")])
+    watches = await run(harness, broken, [row("ADDED", "9", "a"), row("ADDED", "4", "b")])
     assert watches.versions == ["", ""]
-    assert bench.names() == ["a@9", "b@4"]
+    assert harness.names() == ["a@9", "b@4"]
 
 
 async def test_after_a_bookmark_a_watch_goes_on_where_it_was(run: Any) -> None:
-    bench = Bench()
+    harness = BacklogSyncHarness()
     first = [row("ADDED", "4", "a"), bookmark("9"), row("ADDED", "11", "b")]
-    watches = await run(bench, [*first, UnknownOutcomeError("reset")], [row("DELETED", "12", "a")])
+    watches = await run(
+        harness, [*first, UnknownOutcomeError("reset")], [row("DELETED", "12", "a")]
+    )
     assert watches.versions == ["", "11"]
-    assert bench.names() == ["b@11"]
+    assert harness.names() == ["b@11"]
 
 
 async def test_a_version_that_is_too_old_means_to_begin_anew(run: Any) -> None:
-    bench = Bench()
+    harness = BacklogSyncHarness()
     first = [row("ADDED", "4", "gone"), bookmark("9"), ExpiredError("too old")]
-    watches = await run(bench, first, [row("ADDED", "20", "a")])
+    watches = await run(harness, first, [row("ADDED", "20", "a")])
     assert watches.versions == ["", ""]
-    assert bench.names() == ["a@20"]
+    assert harness.names() == ["a@20"]
 
 
 async def test_missing_crds_are_waited_for_with_words_on_what_to_do(run: Any) -> None:
-    bench = Bench()
+    harness = BacklogSyncHarness()
     with capture_logs() as logs:
-        await run(bench, [ObjectNotFoundError("404")], [row("ADDED", "5", "a")])
+        await run(harness, [ObjectNotFoundError("404")], [row("ADDED", "5", "a")])
     assert "kubectl apply -f crds/" in logs[0]["error"]
-    assert bench.names() == ["a@5"]
+    assert harness.names() == ["a@5"]
 
 
 async def test_jobs_count_as_watched_from_the_servers_agreement_to_an_error(run: Any) -> None:
-    bench = Bench()
+    harness = BacklogSyncHarness()
     broken = [row("ADDED", "5", "a"), UnknownOutcomeError("reset")]
-    watches = await run(bench, broken, [bookmark("9")], [row("ADDED", "10", "b")])
+    watches = await run(harness, broken, [bookmark("9")], [row("ADDED", "10", "b")])
     assert watches.watched_before == [False, False, True]
-    assert bench.feed.is_watching
+    assert harness.feed.is_watching
 
 
 async def test_looking_again_reads_everything_anew(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(limit=1)
+    harness = BacklogSyncHarness(limit=1)
     both = [row("ADDED", "4", "a"), row("ADDED", "5", "b"), bookmark("9")]
-    await run(bench, both)
-    assert bench.backlog.overflowed
-    assert bench.names() == ["a@4"]
+    await run(harness, both)
+    assert harness.backlog.overflowed
+    assert harness.names() == ["a@4"]
     watches = Watches([row("ADDED", "5", "b")])
     monkeypatch.setattr("asyncjob_worker.claiming.watcher.watch", watches)
-    bench.feed.relist()
-    bench.feed.relist()
+    harness.feed.relist()
+    harness.feed.relist()
     await watches.all_seen.wait()
     assert watches.versions == [""]
-    assert bench.names() == ["b@5"]
+    assert harness.names() == ["b@5"]

@@ -27,7 +27,7 @@ from support.probes import Probes
 LIMIT = 5.0
 
 
-class Bench:
+class WorkerHealthHarness:
     """A health with counters that the test ticks."""
 
     def __init__(self, *, limit: float = LIMIT) -> None:
@@ -53,36 +53,36 @@ class Bench:
 
 
 def test_a_process_whose_threads_tick_is_alive() -> None:
-    assert Bench().pass_time(100) == ""
+    assert WorkerHealthHarness().pass_time(100) == ""
 
 
 def test_an_event_loop_that_stands_still_is_fatal_only_beyond_the_limit() -> None:
-    bench = Bench()
-    bench.pass_time(1)
-    assert bench.pass_time(5, loop=False) == ""
-    assert bench.pass_time(1, loop=False) == "event loop: blocked for 6 s, the limit is 5 s"
-    assert bench.pass_time(1) == ""
+    harness = WorkerHealthHarness()
+    harness.pass_time(1)
+    assert harness.pass_time(5, loop=False) == ""
+    assert harness.pass_time(1, loop=False) == "event loop: blocked for 6 s, the limit is 5 s"
+    assert harness.pass_time(1) == ""
 
 
 def test_without_a_limit_a_stall_is_never_fatal() -> None:
-    bench = Bench(limit=0.0)
-    bench.pass_time(1)
-    assert bench.pass_time(10_000, loop=False) == ""
+    harness = WorkerHealthHarness(limit=0.0)
+    harness.pass_time(1)
+    assert harness.pass_time(10_000, loop=False) == ""
 
 
 def test_a_loop_that_waits_for_the_api_server_at_the_start_is_alive() -> None:
-    bench = Bench()
-    bench.heartbeat.alive = False
-    assert bench.pass_time(1000, loop=False, heartbeat=False) == ""
+    harness = WorkerHealthHarness()
+    harness.heartbeat.alive = False
+    assert harness.pass_time(1000, loop=False, heartbeat=False) == ""
 
 
 def test_a_silent_heartbeat_thread_is_fatal() -> None:
-    bench = Bench()
-    bench.pass_time(1)
-    assert bench.pass_time(MAX_MISSED_HEARTBEATS, heartbeat=False) == ""
-    assert bench.pass_time(1, heartbeat=False) == "heartbeat thread: silent for 31 s"
-    bench.heartbeat.alive = False
-    assert bench.pass_time(1, heartbeat=False) == ""
+    harness = WorkerHealthHarness()
+    harness.pass_time(1)
+    assert harness.pass_time(MAX_MISSED_HEARTBEATS, heartbeat=False) == ""
+    assert harness.pass_time(1, heartbeat=False) == "heartbeat thread: silent for 31 s"
+    harness.heartbeat.alive = False
+    assert harness.pass_time(1, heartbeat=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_all_reasons_are_named_at_once() -> None:
 
 
 def test_the_probes_answer_from_a_thread_of_their_own() -> None:
-    bench = Bench()
+    harness = WorkerHealthHarness()
     [port] = free_ports(1)
-    server = HealthServer(listen("127.0.0.1", port), bench.health, CollectorRegistry())
+    server = HealthServer(listen("127.0.0.1", port), harness.health, CollectorRegistry())
     probes = Probes(port)
     server.start()
     try:
@@ -122,7 +122,7 @@ def test_the_probes_answer_from_a_thread_of_their_own() -> None:
         assert probes.ask("/readyz") == (200, "ok\n")
         assert probes.ask("/metrics") == (200, "")
         assert probes.ask("/")[0] == 404
-        bench.signs = ReadinessState(draining=True)
+        harness.signs = ReadinessState(draining=True)
         code, body = probes.ask("/readyz")
         assert (code, body.split(":")[0]) == (503, "draining")
     finally:
@@ -147,5 +147,5 @@ def test_a_host_that_is_nowhere_is_one_clear_line() -> None:
 
 
 def test_port_0_serves_nothing() -> None:
-    with serve_health(Settings(health_port=0), Bench().health, CollectorRegistry()):
+    with serve_health(Settings(health_port=0), WorkerHealthHarness().health, CollectorRegistry()):
         assert "health" not in {thread.name for thread in threading.enumerate()}

@@ -212,40 +212,40 @@ class Blame:
 
 
 def test_the_handler_that_blocks_is_named_in_log_and_metrics() -> None:
-    bench = Blame()
-    bench.culprit = held(name="j7")
+    harness = Blame()
+    harness.culprit = held(name="j7")
     with capture_logs() as logs:
-        bench.look(6)
+        harness.look(6)
     assert (logs[0]["job"], logs[0]["type"]) == ("j7", "echo")
-    assert bench.count("event_loop_stalls_total", "echo") == 1
-    assert bench.count("event_loop_stalled_seconds_total", "echo") == 2.5
+    assert harness.count("event_loop_stalls_total", "echo") == 1
+    assert harness.count("event_loop_stalled_seconds_total", "echo") == 2.5
 
 
 def test_a_stall_that_passes_on_to_another_handler_names_both() -> None:
-    bench = Blame()
+    harness = Blame()
     with capture_logs() as logs:
         for name in ("a", "b"):
-            bench.culprit = held(name=name)
-            bench.look(4)
+            harness.culprit = held(name=name)
+            harness.look(4)
     assert [entry["job"] for entry in logs] == ["a", "b"]
-    assert bench.count("event_loop_stalls_total", "echo") == 2
+    assert harness.count("event_loop_stalls_total", "echo") == 2
 
 
 def test_a_stall_that_is_nobodys_is_counted_all_the_same() -> None:
-    bench = Blame()
+    harness = Blame()
     with capture_logs() as logs:
-        bench.look(4)
+        harness.look(4)
     assert [(entry["job"], entry["type"]) for entry in logs] == [("unknown", "unknown")]
-    assert bench.count("event_loop_stalls_total", "") == 1
+    assert harness.count("event_loop_stalls_total", "") == 1
 
 
 def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
-    bench = Blame()
-    bench.culprit = held()
+    harness = Blame()
+    harness.culprit = held()
     for _ in range(5):
-        bench.look(3)
-        bench.liveness.tick()
-    assert bench.count("event_loop_stalls_total", "echo") is None
+        harness.look(3)
+        harness.liveness.tick()
+    assert harness.count("event_loop_stalls_total", "echo") is None
 
 
 def handler_at_work(inside: threading.Event, leave: threading.Event) -> None:

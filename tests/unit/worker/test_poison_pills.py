@@ -19,7 +19,7 @@ TICK = 0.5
 MAX_CRASHES = 3
 
 
-class World:
+class PoisonPillSimulation:
     """One worker after the other, with the time passing in between."""
 
     def __init__(self, seed: int) -> None:
@@ -68,9 +68,11 @@ class World:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_job_beside_many_pills_is_charged_once_and_each_pill_ends(seed: int) -> None:
-    world = World(seed)
-    while world.open:
-        world.live()
-    innocent = {name: count for name, count in world.crashes.items() if name not in world.pills}
+    simulation = PoisonPillSimulation(seed)
+    while simulation.open:
+        simulation.live()
+    innocent = {
+        name: count for name, count in simulation.crashes.items() if name not in simulation.pills
+    }
     assert max(innocent.values()) == 1
-    assert {world.crashes[pill] for pill in world.pills} == {MAX_CRASHES + 1}
+    assert {simulation.crashes[pill] for pill in simulation.pills} == {MAX_CRASHES + 1}

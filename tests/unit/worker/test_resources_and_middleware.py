@@ -27,7 +27,7 @@ VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", defau
 TEXT = Resources({str: "resource"})
 
 
-class Bench:
+class MiddlewareHarness:
     """An app whose handler and middleware note what they do."""
 
     def __init__(self) -> None:
@@ -56,51 +56,53 @@ class Bench:
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+def harness() -> Iterator[MiddlewareHarness]:
+    made = MiddlewareHarness()
     yield made
     made.tools.executor.close()
 
 
-def register(bench: Bench, *, sync: bool) -> None:
+def register(harness: MiddlewareHarness, *, sync: bool) -> None:
     if sync:
 
-        @bench.app.handler("echo")
+        @harness.app.handler("echo")
         def echo_sync(job: JobContext, payload: Any, *, text: str) -> Any:
-            bench.steps.append("handler")
+            harness.steps.append("handler")
             return [payload, text, VARIABLE.get()]
 
     else:
 
-        @bench.app.handler("echo")
+        @harness.app.handler("echo")
         async def echo(job: JobContext, payload: Any, *, text: str) -> Any:
-            bench.steps.append("handler")
+            harness.steps.append("handler")
             return [payload, text, VARIABLE.get()]
 
 
 @pytest.mark.parametrize("sync", [False, True])
 async def test_the_first_registered_is_outermost_and_resources_come_by_name(
-    bench: Bench, sync: bool
+    harness: MiddlewareHarness, sync: bool
 ) -> None:
-    register(bench, sync=sync)
-    bench.wrap("a")
-    bench.wrap("b")
-    move = await bench.run(held(spec={"payload": 1}))
+    register(harness, sync=sync)
+    harness.wrap("a")
+    harness.wrap("b")
+    move = await harness.run(held(spec={"payload": 1}))
     assert move
     assert move.fields["result"] == [1, "resource", "unset"]
-    assert bench.steps == ["a in", "b in", "handler", "b out", "a out"]
+    assert harness.steps == ["a in", "b in", "handler", "b out", "a out"]
 
 
 @pytest.mark.parametrize("sync", [False, True])
-async def test_context_variables_of_middleware_reach_the_handler(bench: Bench, sync: bool) -> None:
-    register(bench, sync=sync)
+async def test_context_variables_of_middleware_reach_the_handler(
+    harness: MiddlewareHarness, sync: bool
+) -> None:
+    register(harness, sync=sync)
 
-    @bench.app.middleware
+    @harness.app.middleware
     async def layer(job: JobContext, call_next: CallNext, *, text: str) -> Any:
         VARIABLE.set(f"{job.name} {text}")
         return [await call_next(), "more"]
 
-    move = await bench.run()
+    move = await harness.run()
     assert move
     assert move.fields["result"] == [[None, "resource", "j resource"], "more"]
 
@@ -114,66 +116,68 @@ async def test_context_variables_of_middleware_reach_the_handler(bench: Bench, s
     ],
 )
 async def test_what_a_middleware_raises_is_as_if_the_handler_had(
-    bench: Bench, error: Exception, target: Phase, reason: Reason
+    harness: MiddlewareHarness, error: Exception, target: Phase, reason: Reason
 ) -> None:
-    register(bench, sync=False)
+    register(harness, sync=False)
 
-    @bench.app.middleware
+    @harness.app.middleware
     async def layer(job: JobContext, call_next: CallNext) -> Any:
         raise error
 
-    move = await bench.run()
+    move = await harness.run()
     assert move
     assert (move.target, move.reason) == (target, reason)
-    assert bench.steps == []
+    assert harness.steps == []
 
 
-async def test_a_middleware_sees_what_the_handler_raises(bench: Bench) -> None:
-    @bench.app.handler("echo")
+async def test_a_middleware_sees_what_the_handler_raises(harness: MiddlewareHarness) -> None:
+    @harness.app.handler("echo")
     def echo(job: JobContext) -> None:
         raise KeyError("missing")
 
-    @bench.app.middleware
+    @harness.app.middleware
     async def layer(job: JobContext, call_next: CallNext) -> Any:
         try:
             return await call_next()
         except KeyError:
             return "none"
 
-    move = await bench.run()
+    move = await harness.run()
     assert move
     assert move.fields["result"] == "none"
 
 
-async def test_sys_exit_within_middleware_is_a_failure(bench: Bench) -> None:
-    bench.wrap("a")
+async def test_sys_exit_within_middleware_is_a_failure(harness: MiddlewareHarness) -> None:
+    harness.wrap("a")
 
-    @bench.app.handler("echo")
+    @harness.app.handler("echo")
     async def echo(job: JobContext) -> None:
         raise SystemExit(3)
 
-    move = await bench.run()
+    move = await harness.run()
     assert move
     assert "sys.exit(3)" in str(move.fields["message"])
 
 
-async def test_a_time_limit_of_a_middleware_is_not_over_before_the_thread_is(bench: Bench) -> None:
+async def test_a_time_limit_of_a_middleware_is_not_over_before_the_thread_is(
+    harness: MiddlewareHarness,
+) -> None:
     ended, limit = threading.Event(), asyncio.timeout(None)
     loop = asyncio.get_running_loop()
 
-    @bench.app.handler("echo")
+    @harness.app.handler("echo")
     def echo(job: JobContext) -> str:
         loop.call_soon_threadsafe(limit.reschedule, 0)
         assert job._stopping.wait(10)
         ended.set()
         return "late"
 
-    @bench.app.middleware
+    @harness.app.middleware
     async def impatient(job: JobContext, call_next: CallNext) -> Any:
         async with limit:
             return await call_next()
 
-    move = await bench.run()
+    move = await harness.run()
     assert ended.is_set()
     assert move
     assert move.fields["error"] == {"type": "TimeoutError", "category": "Timeout"} | {
@@ -183,20 +187,20 @@ async def test_a_time_limit_of_a_middleware_is_not_over_before_the_thread_is(ben
 
 @pytest.mark.parametrize("sync", [False, True])
 async def test_a_handler_in_middleware_that_ignores_its_stop_is_abandoned(
-    bench: Bench, sync: bool
+    harness: MiddlewareHarness, sync: bool
 ) -> None:
     of, go = held(), threading.Event()
-    bench.wrap("a")
+    harness.wrap("a")
     if sync:
 
-        @bench.app.handler("echo")
+        @harness.app.handler("echo")
         def stubborn_sync(job: JobContext) -> None:
             of.stop(Stop.DRAINING)
             go.wait(30)
 
     else:
 
-        @bench.app.handler("echo")
+        @harness.app.handler("echo")
         async def stubborn(job: JobContext) -> None:
             of.stop(Stop.DRAINING)
             while not go.is_set():
@@ -205,13 +209,15 @@ async def test_a_handler_in_middleware_that_ignores_its_stop_is_abandoned(
                 except asyncio.CancelledError:
                     continue
 
-    move = await bench.run(of, stop_grace_seconds=0.01)
+    move = await harness.run(of, stop_grace_seconds=0.01)
     go.set()
     assert move
-    assert (move.target, bench.abandoned) == (Phase.QUEUED, True)
+    assert (move.target, harness.abandoned) == (Phase.QUEUED, True)
 
 
-async def test_what_can_be_killed_is_killed_through_the_middleware(bench: Bench) -> None:
+async def test_what_can_be_killed_is_killed_through_the_middleware(
+    harness: MiddlewareHarness,
+) -> None:
     killed: list[str] = []
     over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
 
@@ -226,13 +232,13 @@ async def test_what_can_be_killed_is_killed_through_the_middleware(bench: Bench)
 
             return RunningHandler(over, lambda: None, kill)
 
-    bench.wrap("a")
-    register(bench, sync=True)
-    handler = bench.app.handlers["echo"]
+    harness.wrap("a")
+    register(harness, sync=True)
+    handler = harness.app.handlers["echo"]
     object.__setattr__(handler, "isolation", "elsewhere")
     starts = Killable(1)
     job: Any = SimpleNamespace(name="j", stop=lambda: None)
-    started = MiddlewareStarter(bench.app, starts, Resources({})).start(handler, job, None)
+    started = MiddlewareStarter(harness.app, starts, Resources({})).start(handler, job, None)
     await asyncio.sleep(0)
     started.interrupt()
     await asyncio.sleep(0)
@@ -258,16 +264,16 @@ def test_what_is_no_middleware_is_one_line(function: Any, words: str) -> None:
 
 
 async def test_an_included_apps_middleware_wraps_its_own_handlers_within_the_apps(
-    bench: Bench,
+    harness: MiddlewareHarness,
 ) -> None:
-    other = Bench()
-    other.steps = bench.steps
+    other = MiddlewareHarness()
+    other.steps = harness.steps
     other.wrap("inner")
     register(other, sync=False)
-    bench.wrap("outer")
-    bench.app.handler("own")(plain)
-    bench.app.include(other.app)
-    await bench.run()
-    assert bench.steps == ["outer in", "inner in", "handler", "inner out", "outer out"]
-    assert len(bench.app.middleware_of(bench.app.handlers["own"])) == 1
+    harness.wrap("outer")
+    harness.app.handler("own")(plain)
+    harness.app.include(other.app)
+    await harness.run()
+    assert harness.steps == ["outer in", "inner in", "handler", "inner out", "outer out"]
+    assert len(harness.app.middleware_of(harness.app.handlers["own"])) == 1
     other.tools.executor.close()

@@ -16,7 +16,7 @@ from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.rules.rule import Rule, expand_names
 from asyncjob.rules.transitions import TRANSITION_PAIR
 from asyncjob_simulation.apiserver.admission import inlined
-from asyncjob_simulation.apiserver.cel import EvaluationError, Scene, authorizer, compiled
+from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, authorizer, compiled
 
 Job = Mapping[str, Any]
 """An AsyncJob as the API server stores it."""
@@ -74,25 +74,27 @@ class Requester:
 def broken_rules(subresource: Subresource, old: Job, new: Job, requester: Requester) -> list[str]:
     """Return the ids of the rules that the write breaks; an error is a refusal, as in a policy."""
     phases = {"self": new["status"]["phase"], "oldSelf": old["status"]["phase"]}
-    scene = Scene({"object": new, "oldObject": old, "request": requester.request(), **phases})
+    activation = Activation(
+        {"object": new, "oldObject": old, "request": requester.request(), **phases}
+    )
     with authorizer(requester.may):
-        rules = dict(_asked(subresource, scene))
-        return [name for name, expression in rules.items() if not _holds(expression, scene)]
+        rules = dict(_asked(subresource, activation))
+        return [name for name, expression in rules.items() if not _holds(expression, activation)]
 
 
-def _asked(subresource: Subresource, scene: Scene) -> Iterator[tuple[str, str]]:
+def _asked(subresource: Subresource, activation: Activation) -> Iterator[tuple[str, str]]:
     """Yield the rules that apply, each with its CEL."""
     if subresource is Subresource.STATUS:
         yield from ((rule.id, rule.expression) for rule in CRD_RULES)
     for place in range(len(POLICIES[subresource])):
         conditions, rules = _installed(subresource, place)
-        if all(scene.evaluate(compiled(condition)) for condition in conditions):
+        if all(activation.evaluate(compiled(condition)) for condition in conditions):
             yield from rules.items()
 
 
-def _holds(expression: str, scene: Scene) -> bool:
+def _holds(expression: str, activation: Activation) -> bool:
     try:
-        return scene.evaluate(compiled(expression)) is True
+        return activation.evaluate(compiled(expression)) is True
     except EvaluationError:
         return False
 

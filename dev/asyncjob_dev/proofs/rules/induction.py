@@ -71,7 +71,7 @@ def job_schema() -> JsonObject:
 
 
 @dataclass(frozen=True)
-class World:
+class SymbolicRules:
     """Two versions of a job, who writes, and what each rule says about that."""
 
     old: Unknown
@@ -82,8 +82,8 @@ class World:
     @classmethod
     def build(
         cls, policies: Mapping[Subresource, tuple[AdmissionPolicy, ...]] = POLICIES
-    ) -> "World":
-        """Return the world of today's schema and these policies."""
+    ) -> "SymbolicRules":
+        """Return the rules of today's schema and these policies."""
         schema = job_schema()
         old, new = unknown_object("old", schema), unknown_object("new", schema)
         pod, uid = Code(z3.Int("pod")), Code(z3.Int("podUID"))
@@ -207,56 +207,56 @@ class Theorem:
     seconds: float
 
 
-def prove_steps(world: World) -> Iterator[Theorem]:
+def prove_steps(symbolic: SymbolicRules) -> Iterator[Theorem]:
     """Prove that accepted writes keep each promise."""
     for name in (*STATES, *STEPS):
-        yield prove_step(world, name)
+        yield prove_step(symbolic, name)
 
 
-def prove_step(world: World, name: str) -> Theorem:
+def prove_step(symbolic: SymbolicRules, name: str) -> Theorem:
     """Prove that accepted writes keep one promise."""
     started = time.process_time()
-    kept = world.kept_after[name]
-    for subresource, solver in world.accepted.items():
+    kept = symbolic.kept_after[name]
+    for subresource, solver in symbolic.accepted.items():
         solver.push()
         solver.add(negation(kept))
         model = _model(solver)
         solver.pop()
         if model:
-            raise ProofError(f"{name} is not kept by {_told(world, model, subresource)}")
+            raise ProofError(f"{name} is not kept by {_told(symbolic, model, subresource)}")
     return Theorem(name, {**STATES, **STEPS}[name].sentence, time.process_time() - started)
 
 
-def prove_first_question(world: World) -> Theorem:
+def prove_first_question(symbolic: SymbolicRules) -> Theorem:
     """Prove that what a policy asks before its rules lets nothing pass that a rule refuses."""
     started = time.process_time()
     scope: Scope = {
-        "object": Term(world.step.now.value),
-        "oldObject": Term(world.step.was.value),
+        "object": Term(symbolic.step.now.value),
+        "oldObject": Term(symbolic.step.was.value),
     }
     for subresource, policies in POLICIES.items():
         for policy in policies:
             if policy.checks_rules_first:
                 passed = obeyed(all_rules_hold(policy.rules), scope, {})
-                every = (world.rules[subresource][rule.id] for rule in policy.rules)
-                premises = (*world.assumed(subresource), passed)
+                every = (symbolic.rules[subresource][rule.id] for rule in policy.rules)
+                premises = (*symbolic.assumed(subresource), passed)
                 if model := solve(*premises, negation(all_of(*every))):
-                    told = _told(world, model, subresource)
+                    told = _told(symbolic, model, subresource)
                     raise ProofError(f"{policy.name} is not asked about {told}")
     sentence = "What a policy asks first lets no write pass that one of its rules refuses."
     return Theorem("first-question", sentence, time.process_time() - started)
 
 
-def _told(world: World, model: z3.ModelRef, subresource: Subresource) -> str:
+def _told(symbolic: SymbolicRules, model: z3.ModelRef, subresource: Subresource) -> str:
     """Return a write as text: who writes what over what."""
     rendering, schema, half = Rendering(model), job_schema(), subresource.value
-    was, now = (rendering.object(one.value, schema) for one in (world.old, world.new))
+    was, now = (rendering.object(one.value, schema) for one in (symbolic.old, symbolic.new))
     changes = [
         f"  {half}.{name}: {json.dumps(was[half].get(name))} -> {json.dumps(now[half].get(name))}"
         for name in sorted({*was[half], *now[half]})
         if was[half].get(name) != now[half].get(name)
     ]
-    writer = rendering.requester(world.step)
+    writer = rendering.requester(symbolic.step)
     return "\n".join([f"a write of the {half} by {writer}:", *changes, f"  of {json.dumps(was)}"])
 
 
@@ -265,9 +265,11 @@ def prove_creation() -> Theorem:
     started = time.process_time()
     job, rule = new_job()
     for name in STATES:
-        if model := solve(*job, rule, negation(World.state(name, _created()))):
+        if model := solve(*job, rule, negation(SymbolicRules.state(name, _created()))):
             raise ProofError(f"{name} is not kept by a new job: {model}")
-    if not solve(*job, negation(all_of(*(World.state(name, _created()) for name in STATES)))):
+    if not solve(
+        *job, negation(all_of(*(SymbolicRules.state(name, _created()) for name in STATES)))
+    ):
         raise ProofError(f"{CONTROL_NOT_AT_CREATION.id} is not needed")
     return Theorem("created", "A new job keeps all of these.", time.process_time() - started)
 

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import z3
 
 from asyncjob_dev.proofs.rules.admission import Requester, Subresource, broken_rules
-from asyncjob_dev.proofs.rules.induction import ProofError, World, job_schema, new_solver
+from asyncjob_dev.proofs.rules.induction import ProofError, SymbolicRules, job_schema, new_solver
 from asyncjob_dev.proofs.rules.render import Rendering
 from asyncjob_dev.proofs.rules.symbols import (
     Amount,
@@ -68,12 +68,12 @@ class Counterexample:
         return list(broken_rules(self.subresource, self.old, self.new, self.requester))
 
 
-def needed_rules(world: World) -> Iterator[tuple[str, float]]:
+def needed_rules(symbolic: SymbolicRules) -> Iterator[tuple[str, float]]:
     """Yield each rule without which a promise is broken, and how long it took to see that."""
-    promised = all_of(*world.kept_after.values())
+    promised = all_of(*symbolic.kept_after.values())
     for subresource in Subresource:
-        rules = world.rules[subresource]
-        solver = new_solver((*world.assumed(subresource), *world.kept_before))
+        rules = symbolic.rules[subresource]
+        solver = new_solver((*symbolic.assumed(subresource), *symbolic.kept_before))
         solver.add(negation(promised))
         for rule in rules:
             started = time.process_time()
@@ -86,25 +86,25 @@ def needed_rules(world: World) -> Iterator[tuple[str, float]]:
             yield rule, time.process_time() - started
 
 
-def find_steps(world: World) -> Iterator[Counterexample]:
+def find_steps(symbolic: SymbolicRules) -> Iterator[Counterexample]:
     """Yield a plain step for each rule that it alone refuses.
 
     Lists are short in these, which makes the question small; it is asked of all objects elsewhere.
     """
-    promised = world.kept_after
+    promised = symbolic.kept_after
     for subresource in Subresource:
-        shorten = _Shortening((world.old.value, world.new.value))
-        rules = {name: shorten(said) for name, said in world.rules[subresource].items()}
-        given = (*world.assumed(subresource), *world.kept_before, *_sane(world))
+        shorten = _Shortening((symbolic.old.value, symbolic.new.value))
+        rules = {name: shorten(said) for name, said in symbolic.rules[subresource].items()}
+        given = (*symbolic.assumed(subresource), *symbolic.kept_before, *_sane(symbolic))
         base = [shorten(said) for said in given]
-        preferences = [shorten(one) for one in _preferences(world, subresource)]
+        preferences = [shorten(one) for one in _preferences(symbolic, subresource)]
         broken = shorten(negation(all_of(*promised.values())))
         for rule in rules:
             others = (said for name, said in rules.items() if name != rule)
             solver = new_solver((*base, *shorten.bounds, *others, broken))
             model = _plainest(solver, preferences, rule)
             breaks = tuple(name for name, said in promised.items() if _is_false(model, said))
-            found = _written_out(world, model, rule, subresource, breaks)
+            found = _written_out(symbolic, model, rule, subresource, breaks)
             if found.refused_by() != [rule]:
                 raise ProofError(f"{rule}: the runtime of CEL says {found.refused_by()} of {found}")
             yield found
@@ -151,9 +151,9 @@ def _is_false(model: z3.ModelRef, formula: Bool) -> bool:
     return bool(z3.is_false(model.eval(formula, model_completion=True)))
 
 
-def _sane(world: World) -> Iterator[Bool]:
+def _sane(symbolic: SymbolicRules) -> Iterator[Bool]:
     """Yield what other rules and accounts demand, so that a step can be tried."""
-    step = world.step
+    step = symbolic.step
     nobody = all_of(is_text(step.pod, ""), is_text(step.pod_uid, ""))
     named = all_of(negation(is_text(step.pod, "")), negation(is_text(step.pod_uid, "")))
     apart = cast("Bool", step.pod.code != step.pod_uid.code)
@@ -176,9 +176,9 @@ def _sane(world: World) -> Iterator[Bool]:
         )
 
 
-def _preferences(world: World, subresource: Subresource) -> Iterator[Bool]:
+def _preferences(symbolic: SymbolicRules, subresource: Subresource) -> Iterator[Bool]:
     """Yield what makes a step plain: nothing changes, nothing is there."""
-    step = world.step
+    step = symbolic.step
     half = "spec" if subresource is Subresource.SPEC else "status"
     fields = cast("Record", step.was.entry(half).value).fields
     yield from (step.kept(f"{half}.{name}") for name in fields)
@@ -229,13 +229,18 @@ def _unanswered(rule: str, solver: z3.Solver, answer: z3.CheckSatResult) -> Proo
 
 
 def _written_out(
-    world: World, model: z3.ModelRef, rule: str, subresource: Subresource, breaks: tuple[str, ...]
+    symbolic: SymbolicRules,
+    model: z3.ModelRef,
+    rule: str,
+    subresource: Subresource,
+    breaks: tuple[str, ...],
 ) -> Counterexample:
     rendering, schema = Rendering(model), job_schema()
-    writer = rendering.requester(world.step)
+    writer = rendering.requester(symbolic.step)
     names = {writer.pod: OWN_POD, writer.pod_uid: OWN_UID} if writer.pod else {}
     old, new = (
-        _named(rendering.object(version.value, schema), names) for version in (world.old, world.new)
+        _named(rendering.object(version.value, schema), names)
+        for version in (symbolic.old, symbolic.new)
     )
     return Counterexample(
         rule, subresource, breaks, "operator" if writer.operates else "worker", old, new

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 
 from support.rights.happening import BrokenError
-from support.rights.probes.probe import Ground, Probe
-from support.rights.scenes import succeeded
-from support.rights.seats import Seat
+from support.rights.preparation import succeeded
+from support.rights.principals import Principal
+from support.rights.probes.probe import Probe, ProbeSetup
 
 
 def asks(
@@ -18,30 +18,30 @@ def asks(
     path: str,
     body: Any = None,
     *,
-    scene: Callable[[Seat, str], Any] = lambda *_: None,
+    prepare: Callable[[Principal, str], Any] = lambda *_: None,
 ) -> Probe:
-    """Return a probe that sends one request; `{name}` in the path is what the scene has made."""
+    """Return a probe that sends one request; `{name}` in the path is what `prepare` has made."""
 
-    async def run(seat: Seat, ground: Ground, name: str) -> None:
-        scene(seat, name)
-        with ground.http(seat) as client:
+    async def run(principal: Principal, setup: ProbeSetup, name: str) -> None:
+        prepare(principal, name)
+        with setup.http(principal) as client:
             _expect(client.request(method, path.format(name=name), json=body))
 
     return Probe(does, run, direct=False)
 
 
-async def follows(seat: Seat, ground: Ground, _: str) -> None:
+async def follows(principal: Principal, setup: ProbeSetup, _: str) -> None:
     """Open the stream of events, and close it."""
-    with ground.http(seat) as client, client.stream("GET", "/api/v1/events") as answer:
+    with setup.http(principal) as client, client.stream("GET", "/api/v1/events") as answer:
         if answer.is_error:
             answer.read()
         _expect(answer)
 
 
-async def reads_a_result(seat: Seat, ground: Ground, name: str) -> None:
+async def reads_a_result(principal: Principal, setup: ProbeSetup, name: str) -> None:
     """Read the result of a job that a worker has done."""
-    succeeded(seat, name, ground.worker)
-    with ground.http(seat) as client:
+    succeeded(principal, name, setup.worker)
+    with setup.http(principal) as client:
         answer = client.get(f"/api/v1/jobs/{name}/result")
         _expect(answer)
         assert answer.json()["result"] == {"sum": 3}

@@ -29,10 +29,10 @@ from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.rights.happening import happens
+from support.rights.preparation import create_cron_job, create_job, create_queue
+from support.rights.principals import Principal, WatchCountingSession
 from support.rights.probes.operating import operating
-from support.rights.probes.probe import Ground, Run
-from support.rights.scenes import create_cron_job, create_job, create_queue
-from support.rights.seats import Seat, SeatSession
+from support.rights.probes.probe import ProbeSetup, Run
 from support.vitals import loop_health, quarantine
 
 FAR: Final = 3600.0
@@ -60,20 +60,23 @@ class Loops:
 def follows(kind: str) -> Run:
     """Return a probe that has a kind of objects in sight: list, then watch."""
 
-    async def run(seat: Seat, _ground: Ground, _: str) -> None:
-        path = {"pods": paths.pods_path, "leases": paths.leases_path}[kind](seat.namespace)
-        async with operating(seat) as (parts, session):
+    async def run(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+        path = {"pods": paths.pods_path, "leases": paths.leases_path}[kind](principal.namespace)
+        async with operating(principal) as (parts, session):
             loops = Loops()
-            following = Informers(session, (seat.namespace,), loops.tasks, quarantine())
+            following = Informers(session, (principal.namespace,), loops.tasks, quarantine())
             following.start(parts.job_evaluator, Findings(), recovery=True)
-            watching = loops.by_name[f"watch of {kind} in {seat.namespace}"]
+            watching = loops.by_name[f"watch of {kind} in {principal.namespace}"]
             await happens(lambda: path in session.watched, watching)
 
     return run
 
 
 def by_kopf(
-    seat: Seat, session: SeatSession, resource: str, on_event: Callable[[str | None, Any], None]
+    principal: Principal,
+    session: WatchCountingSession,
+    resource: str,
+    on_event: Callable[[str | None, Any], None],
 ) -> Callable[[], Awaitable[None]]:
     """Return a loop in which kopf watches a resource as the operator has it watch."""
 
@@ -81,7 +84,7 @@ def by_kopf(
 
     handlers, http = kopf.OperatorRegistry(), KopfSession(session.access)
     listener = cast("Any", SimpleNamespace(on_watch_progress=ignore, on_relist=ignore))
-    http.follow(listener, (resource,), (seat.namespace,))
+    http.follow(listener, (resource,), (principal.namespace,))
 
     @kopf.on.startup(registry=handlers)
     async def _configure(settings: kopf.OperatorSettings, **_: object) -> None:
@@ -100,7 +103,7 @@ def by_kopf(
             await kopf.operator(
                 registry=handlers,
                 standalone=True,
-                namespaces=[seat.namespace],
+                namespaces=[principal.namespace],
                 identity=PEERING_IDENTITY,
             )
         finally:
@@ -109,7 +112,7 @@ def by_kopf(
     return run
 
 
-async def sees_queues(seat: Seat, _: Ground, name: str) -> None:
+async def sees_queues(principal: Principal, _: ProbeSetup, name: str) -> None:
     """List queues beside kopf, and create queues until kopf's watch tells of one."""
     seen: list[str] = []
     made: list[str] = []
@@ -118,30 +121,30 @@ async def sees_queues(seat: Seat, _: Ground, name: str) -> None:
         if kind is not None:
             seen.append(text(child(obj, "metadata"), "name"))
 
-    async with operating(seat) as (parts, session):
+    async with operating(principal) as (parts, session):
         loops = Loops()
         known = parts.job_evaluator.queues
-        [store] = queue_collection(session, (seat.namespace,), known, quarantine(), FAR).start(
+        [store] = queue_collection(session, (principal.namespace,), known, quarantine(), FAR).start(
             loops.tasks
         )
 
         def ready() -> bool:
-            create_queue(seat, f"{name}-{len(made)}")
+            create_queue(principal, f"{name}-{len(made)}")
             made.append(name)
             return store.synced.is_set() and any(one.startswith(name) for one in seen)
 
         await happens(
             ready,
-            loops.by_name[f"resync of queues in {seat.namespace}"],
-            by_kopf(seat, session, QUEUES, sink),
+            loops.by_name[f"resync of queues in {principal.namespace}"],
+            by_kopf(principal, session, QUEUES, sink),
         )
 
 
-async def triggers(seat: Seat, _: Ground, name: str) -> None:
+async def triggers(principal: Principal, _: ProbeSetup, name: str) -> None:
     """Have the operator see a schedule, and raise its trigger twice: kopf may list the first."""
-    create_cron_job(seat, name)
+    create_cron_job(principal, name)
     selector = {"labelSelector": f"{CRON_JOB_LABEL}={name}"}
-    async with operating(seat) as (parts, session):
+    async with operating(principal) as (parts, session):
         loops = Loops()
         parts.cron_jobs.start(loops.tasks, Findings())
         seen: list[str | None] = []
@@ -153,17 +156,17 @@ async def triggers(seat: Seat, _: Ground, name: str) -> None:
         def ran() -> bool:
             if not parts.cron_jobs.evaluator.names_in(None):
                 return False
-            runs = seat.admin.get(collection_path(seat.namespace, JOBS), **selector).object()[
-                "items"
-            ]
+            runs = principal.admin.get(
+                collection_path(principal.namespace, JOBS), **selector
+            ).object()["items"]
             control = {"spec": {"trigger": len(runs) + 1}}
-            seat.admin.merge(cron_job_path(seat.namespace, name), control).object()
+            principal.admin.merge(cron_job_path(principal.namespace, name), control).object()
             return len(runs) > 1 and "MODIFIED" in seen
 
-        await happens(ran, *loops.by_name.values(), by_kopf(seat, session, CRON_JOBS, sink))
+        await happens(ran, *loops.by_name.values(), by_kopf(principal, session, CRON_JOBS, sink))
 
 
-async def sees_new_jobs(seat: Seat, _: Ground, name: str) -> None:
+async def sees_new_jobs(principal: Principal, _: ProbeSetup, name: str) -> None:
     """Create jobs until the watch tells of one."""
     seen: list[str] = []
 
@@ -174,11 +177,11 @@ async def sees_new_jobs(seat: Seat, _: Ground, name: str) -> None:
         return "0"
 
     def ready() -> bool:
-        create_job(seat, f"{name}-{len(tried)}")
+        create_job(principal, f"{name}-{len(tried)}")
         tried.append(name)
         return any(one.startswith(name) for one in seen)
 
     tried: list[str] = []
-    async with operating(seat) as (_parts, session):
+    async with operating(principal) as (_parts, session):
         watch = JobWatch(session, sink, begun, lambda _: None)
-        await happens(ready, lambda: watch.run(seat.namespace))
+        await happens(ready, lambda: watch.run(principal.namespace))

@@ -22,24 +22,24 @@ from asyncjob_gateway.telemetry import GatewayMetrics
 from asyncjob_operator.kube.paths import leases_path
 from support.rights.happening import happens
 from support.rights.model import Right
-from support.rights.probes.probe import CRONS, JOBS, QUEUES, Ground, Probe, Run, on_leases, ours
-from support.rights.scenes import create_cron_job, create_job, create_queue
-from support.rights.seats import Seat
+from support.rights.preparation import create_cron_job, create_job, create_queue
+from support.rights.principals import Principal
+from support.rights.probes.probe import CRONS, JOBS, QUEUES, Probe, ProbeSetup, Run, on_leases, ours
 
 MANY: Final = 1000.0
 SECRET: Final = PayloadSource.model_validate({"secretKeyRef": {"name": "orders", "key": "payload"}})
 
 
-async def keeps(seat: Seat, _ground: Ground, _: str) -> None:
+async def keeps(principal: Principal, _ground: ProbeSetup, _: str) -> None:
     """Keep jobs, queues, cron jobs and workers of a namespace in sight."""
-    where, view = seat.namespace, NamespaceCache(seat.namespace)
+    where, view = principal.namespace, NamespaceCache(principal.namespace)
     sights = Counter(
         [
             *(collection_path(where, kind) for kind in (JOB_KIND, QUEUE_KIND, CRON_KIND)),
             leases_path(where),
         ]
     )
-    async with await seat.session() as session:
+    async with await principal.session() as session:
         await happens(
             lambda: sights <= session.watched,
             lambda: view.run(session, lambda _kind: lambda: None),
@@ -48,33 +48,36 @@ async def keeps(seat: Seat, _ground: Ground, _: str) -> None:
 
 def operation(
     do: Callable[[Operations, str], Awaitable[Any]],
-    scene: Callable[[Seat, str], Any] = lambda *_: None,
+    prepare: Callable[[Principal, str], Any] = lambda *_: None,
 ) -> Run:
     """Return a probe that does an operation for a caller who may do all."""
 
-    async def run(seat: Seat, _: Ground, name: str) -> None:
+    async def run(principal: Principal, _: ProbeSetup, name: str) -> None:
         async def demand(_: rights.Right) -> None: ...
 
-        scene(seat, name)
-        async with await seat.session() as session:
+        prepare(principal, name)
+        async with await principal.session() as session:
             await do(
-                Operations(session, NamespaceCache(seat.namespace), GatewayMetrics(), demand), name
+                Operations(session, NamespaceCache(principal.namespace), GatewayMetrics(), demand),
+                name,
             )
 
     return run
 
 
-async def checks_tokens(seat: Seat, _ground: Ground, _: str) -> None:
-    async with await seat.session() as session:
+async def checks_tokens(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+    async with await principal.session() as session:
         tokens = TokenAuthenticator(session, (), 0.0, MANY, time.monotonic)
-        headers = Headers({"Authorization": f"Bearer {seat.client.token}"})
-        assert (await tokens.authenticate(headers)).username == seat.username
+        headers = Headers({"Authorization": f"Bearer {principal.client.token}"})
+        assert (await tokens.authenticate(headers)).username == principal.username
 
 
-async def asks_for_rights(seat: Seat, _ground: Ground, _: str) -> None:
-    async with await seat.session() as session:
+async def asks_for_rights(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+    async with await principal.session() as session:
         reviews = ReviewAuthorizer(session, 0.0, MANY, time.monotonic)
-        assert not await reviews.is_allowed(Caller("nobody"), rights.SUBMIT_JOBS, seat.namespace)
+        assert not await reviews.is_allowed(
+            Caller("nobody"), rights.SUBMIT_JOBS, principal.namespace
+        )
 
 
 _KEEPS: Final = Probe("keep jobs, queues, cron jobs and workers in sight", keeps)

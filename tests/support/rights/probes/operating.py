@@ -30,9 +30,9 @@ from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.rights.happening import happens
-from support.rights.probes.probe import Ground
-from support.rights.scenes import create_job, create_queue, phase, read_job
-from support.rights.seats import Seat, SeatSession
+from support.rights.preparation import create_job, create_queue, phase, read_job
+from support.rights.principals import Principal, WatchCountingSession
+from support.rights.probes.probe import ProbeSetup
 from support.vitals import loop_health
 
 ELECTIONS = "elections"
@@ -40,22 +40,22 @@ SOON = 0.05
 DRAIN_SECONDS = 1.0
 
 
-def settings_of(seat: Seat) -> Settings:
-    """Return the settings of an operator for the seat's namespace alone."""
+def settings_of(principal: Principal) -> Settings:
+    """Return the settings of an operator for the principal's namespace alone."""
     keep_nothing = RetentionOptions(max_age=0, min_age=0, max_finished=0)
     return Settings(
-        namespaces=(seat.namespace,),
-        identity=seat.account,
+        namespaces=(principal.namespace,),
+        identity=principal.account,
         worker_timeout=SOON,
         retention_options=keep_nothing,
     )
 
 
 @asynccontextmanager
-async def operating(seat: Seat) -> AsyncIterator[tuple[Components, SeatSession]]:
+async def operating(principal: Principal) -> AsyncIterator[tuple[Components, WatchCountingSession]]:
     """Put an operator's parts together; they know only what they are shown."""
-    settings = settings_of(seat)
-    async with await seat.session() as session:
+    settings = settings_of(principal)
+    async with await principal.session() as session:
         parts = Components(settings, session, AlwaysLeader(), OperatorMetrics())
         try:
             yield parts, session
@@ -73,78 +73,84 @@ def going(run: Callable[[LoopHealth], Awaitable[None]]) -> Callable[[], Awaitabl
     return partial(run, loop_health())
 
 
-async def cancels(seat: Seat, _: Ground, name: str) -> None:
-    made = create_job(seat, name, cancel=True)
-    async with operating(seat) as (parts, _session):
+async def cancels(principal: Principal, _: ProbeSetup, name: str) -> None:
+    made = create_job(principal, name, cancel=True)
+    async with operating(principal) as (parts, _session):
         parts.job_evaluator.on_update(made, just_changed=True)
-        await happens(lambda: phase(seat, name) == "Cancelled", going(parts.job_reconcilers.run))
+        await happens(
+            lambda: phase(principal, name) == "Cancelled", going(parts.job_reconcilers.run)
+        )
 
 
-async def lists_jobs(seat: Seat, _: Ground, name: str) -> None:
-    create_job(seat, name)
-    async with operating(seat) as (parts, session):
+async def lists_jobs(principal: Principal, _: ProbeSetup, name: str) -> None:
+    create_job(principal, name)
+    async with operating(principal) as (parts, session):
         assert (
-            await load_jobs(session, seat.namespace, parts.job_evaluator, lambda: None)
+            await load_jobs(session, principal.namespace, parts.job_evaluator, lambda: None)
         ).count > 0
 
 
-async def reruns(seat: Seat, ground: Ground, name: str) -> None:
-    await cancels(seat, ground, name)
-    requested = seat.admin.merge(job_path(seat.namespace, name), {"spec": {"rerun": 1}}).object()
-    async with operating(seat) as (parts, _session):
+async def reruns(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await cancels(principal, setup, name)
+    requested = principal.admin.merge(
+        job_path(principal.namespace, name), {"spec": {"rerun": 1}}
+    ).object()
+    async with operating(principal) as (parts, _session):
         parts.job_evaluator.on_update(requested, just_changed=True)
-        await happens(lambda: read_job(seat, rerun_name(name, 1)), going(parts.job_reconcilers.run))
+        await happens(
+            lambda: read_job(principal, rerun_name(name, 1)), going(parts.job_reconcilers.run)
+        )
 
 
-async def cascades(seat: Seat, _: Ground, name: str) -> None:
-    parent = create_job(seat, name, cancel=True, cancelCascade=True)
+async def cascades(principal: Principal, _: ProbeSetup, name: str) -> None:
+    parent = create_job(principal, name, cancel=True, cancelCascade=True)
     label = {PARENT_LABEL: parent["metadata"]["uid"]}
-    child = create_job(seat, f"{name}-child", label)
-    async with operating(seat) as (parts, _session):
+    child = create_job(principal, f"{name}-child", label)
+    async with operating(principal) as (parts, _session):
         for one in (parent, child):
             parts.job_evaluator.on_update(one, just_changed=True)
 
         def cancelled() -> Any:
-            return read_job(seat, f"{name}-child")["spec"].get("cancel")
+            return read_job(principal, f"{name}-child")["spec"].get("cancel")
 
         await happens(cancelled, going(parts.job_reconcilers.run))
 
 
-async def removes(seat: Seat, ground: Ground, name: str) -> None:
-    await cancels(seat, ground, name)
-    async with operating(seat) as (parts, _session):
-        parts.job_evaluator.on_update(read_job(seat, name), just_changed=True)
+async def removes(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await cancels(principal, setup, name)
+    async with operating(principal) as (parts, _session):
+        parts.job_evaluator.on_update(read_job(principal, name), just_changed=True)
         sweeping = partial(run_retention, parts.retention, AlwaysLeader(), SOON, loop_health())
-        await happens(lambda: not read_job(seat, name), sweeping)
+        await happens(lambda: not read_job(principal, name), sweeping)
 
 
-async def admits(seat: Seat, _: Ground, name: str) -> None:
+async def admits(principal: Principal, _: ProbeSetup, name: str) -> None:
     """Show the operator a queue that somebody else has changed since."""
-    queue = create_queue(seat, name, maxConcurrency=1)
+    queue = create_queue(principal, name, maxConcurrency=1)
     changed = {"metadata": {"labels": {"touched": "true"}}}
-    seat.admin.merge(queue_path(seat.namespace, name), changed).object()
-    job = create_job(seat, name, queue=name)
-    async with operating(seat) as (parts, _session):
+    principal.admin.merge(queue_path(principal.namespace, name), changed).object()
+    job = create_job(principal, name, queue=name)
+    async with operating(principal) as (parts, _session):
         parts.job_evaluator.queues.on_update(queue)
         parts.job_evaluator.on_update(job, just_changed=True)
 
         def admitted() -> Any:
-            return read_job(seat, name)["status"].get("admitted")
+            return read_job(principal, name)["status"].get("admitted")
 
         await happens(
             admitted, going(parts.job_reconcilers.run), going(parts.admission_reconcilers.run)
         )
 
 
-async def confirms_pod(seat: Seat, _: Ground, name: str) -> None:
-    await _confirms(seat, PodGone(seat.namespace, name, "no-uid"), there=True)
+async def confirms_pod(principal: Principal, _: ProbeSetup, name: str) -> None:
+    await _confirms(principal, PodGone(principal.namespace, name, "no-uid"), there=True)
 
 
-async def confirms_worker(seat: Seat, _: Ground, name: str) -> None:
-    await _confirms(seat, WorkerReplaced(seat.namespace, name, f"{name}/1"), there=False)
+async def confirms_worker(principal: Principal, _: ProbeSetup, name: str) -> None:
+    await _confirms(principal, WorkerReplaced(principal.namespace, name, f"{name}/1"), there=False)
 
 
-async def _confirms(seat: Seat, proof: Precondition, *, there: bool) -> None:
+async def _confirms(principal: Principal, proof: Precondition, *, there: bool) -> None:
     def ignore(*_: object) -> None: ...
 
     correction = CacheUpdates(
@@ -156,47 +162,49 @@ async def _confirms(seat: Seat, proof: Precondition, *, there: bool) -> None:
         on_job_deleted=ignore,
         is_current=lambda _uid: False,
     )
-    async with operating(seat) as (_parts, session):
+    async with operating(principal) as (_parts, session):
         assert await PreconditionChecker(session, correction).verify(proof) is there
 
 
-async def says_farewell(seat: Seat, _: Ground, name: str) -> None:
+async def says_farewell(principal: Principal, _: ProbeSetup, name: str) -> None:
     labels = {COMPONENT_LABEL: WORKER_COMPONENT}
-    lease = f"{leases_path(seat.namespace)}/{WORKER_LEASE_PREFIX}{name}"
+    lease = f"{leases_path(principal.namespace)}/{WORKER_LEASE_PREFIX}{name}"
     body = {"metadata": {"name": lease.rpartition("/")[2], "labels": labels}}
-    seat.admin.create(leases_path(seat.namespace), body).object()
-    async with operating(seat) as (parts, _session):
+    principal.admin.create(leases_path(principal.namespace), body).object()
+    async with operating(principal) as (parts, _session):
         looking = partial(
             run_stale_worker_collection, parts.stale_workers, AlwaysLeader(), SOON, loop_health()
         )
         try:
-            await happens(lambda: not seat.admin.get(lease).accepted, looking)
+            await happens(lambda: not principal.admin.get(lease).accepted, looking)
         finally:
-            seat.admin.delete(lease)
+            principal.admin.delete(lease)
 
 
-async def tells(seat: Seat, _: Ground, name: str) -> None:
-    async with operating(seat) as (parts, _session):
-        parts.events.record(namespace_event(seat.namespace, "Probe", name))
+async def tells(principal: Principal, _: ProbeSetup, name: str) -> None:
+    async with operating(principal) as (parts, _session):
+        parts.events.record(namespace_event(principal.namespace, "Probe", name))
 
         def told() -> bool:
-            events: JsonObject = seat.admin.get(f"/api/v1/namespaces/{seat.namespace}/events").body
+            events: JsonObject = principal.admin.get(
+                f"/api/v1/namespaces/{principal.namespace}/events"
+            ).body
             return name in str(events)
 
         await happens(told, going(parts.events.run))
 
 
-async def sees_policies(seat: Seat, _ground: Ground, _: str) -> None:
-    async with operating(seat) as (_parts, session):
+async def sees_policies(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+    async with operating(principal) as (_parts, session):
         found = await find_missing_policies(session)
     assert found == [], found
 
 
-async def is_elected(seat: Seat, _ground: Ground, _: str) -> None:
+async def is_elected(principal: Principal, _ground: ProbeSetup, _: str) -> None:
     """Create the Lease, and renew it."""
-    seat.admin.delete(f"{leases_path(ELECTIONS)}/{OPERATOR_LEASE}")
-    async with await seat.session() as session:
-        elector = LeaderElector(session, ELECTIONS, OPERATOR_LEASE, seat.account)
+    principal.admin.delete(f"{leases_path(ELECTIONS)}/{OPERATOR_LEASE}")
+    async with await principal.session() as session:
+        elector = LeaderElector(session, ELECTIONS, OPERATOR_LEASE, principal.account)
         for _turn in range(2):
             await elector.try_acquire_or_renew()
         assert elector.leads()

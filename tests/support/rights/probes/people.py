@@ -12,21 +12,21 @@ from asyncjob.client import AsyncKubernetesJobsClient
 from asyncjob.lifecycle.phases import Phase
 from support import builders
 from support.rights.happening import LOOK_SECONDS, PATIENCE, BrokenError
-from support.rights.probes.probe import Ground, Run
-from support.rights.scenes import create_cron_job, create_queue, life, read_job
-from support.rights.seats import Seat
+from support.rights.preparation import create_cron_job, create_queue, life, read_job
+from support.rights.principals import Principal
+from support.rights.probes.probe import ProbeSetup, Run
 
-Scene = Callable[[Seat, str], Any]
+Preparation = Callable[[Principal, str], Any]
 
 
 async def _kubectl(
-    seat: Seat, ground: Ground, *arguments: str, lines: int = 0, manifest: Any = None
+    principal: Principal, setup: ProbeSetup, *arguments: str, lines: int = 0, manifest: Any = None
 ) -> list[str]:
     """Return what kubectl prints: all, or so many lines of what it would go on with for ever."""
     process = await asyncio.create_subprocess_exec(
-        str(ground.kubectl),
-        f"--kubeconfig={seat.kubeconfig}",
-        f"--cache-dir={seat.kubeconfig.parent / 'discovery'}",
+        str(setup.kubectl),
+        f"--kubeconfig={principal.kubeconfig}",
+        f"--cache-dir={principal.kubeconfig.parent / 'discovery'}",
         *arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -53,12 +53,12 @@ async def _output(process: asyncio.subprocess.Process, lines: int, sent: bytes) 
     return out.decode().splitlines()
 
 
-def watches(kind: str, scene: Scene) -> Run:
+def watches(kind: str, prepare: Preparation) -> Run:
     """Return a probe that watches: the table's head and one row are listed, a change comes next."""
 
-    async def run(seat: Seat, ground: Ground, name: str) -> None:
-        made = scene(seat, name)
-        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{seat.namespace}"
+    async def run(principal: Principal, setup: ProbeSetup, name: str) -> None:
+        made = prepare(principal, name)
+        path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{principal.namespace}"
         plural = f"async{'queues' if kind == 'aq' else 'cronjobs'}"
         stop = threading.Event()
 
@@ -67,13 +67,13 @@ def watches(kind: str, scene: Scene) -> Run:
             while not stop.wait(0.05):
                 number += 1
                 labels = {"metadata": {"labels": {"touched": str(number)}}}
-                seat.admin.merge(f"{path}/{plural}/{made['metadata']['name']}", labels)
+                principal.admin.merge(f"{path}/{plural}/{made['metadata']['name']}", labels)
 
         toucher = threading.Thread(target=touch)
         toucher.start()
         selector = f"--field-selector=metadata.name={name}"
         try:
-            await _kubectl(seat, ground, "get", kind, selector, "--watch", lines=4)
+            await _kubectl(principal, setup, "get", kind, selector, "--watch", lines=4)
         finally:
             stop.set()
             toucher.join()
@@ -81,60 +81,62 @@ def watches(kind: str, scene: Scene) -> Run:
     return run
 
 
-def deletes(kind: str, scene: Scene) -> Run:
+def deletes(kind: str, prepare: Preparation) -> Run:
     """Return a probe that deletes."""
 
-    async def run(seat: Seat, ground: Ground, name: str) -> None:
-        scene(seat, name)
-        await _kubectl(seat, ground, "delete", kind, name, "--wait=false")
+    async def run(principal: Principal, setup: ProbeSetup, name: str) -> None:
+        prepare(principal, name)
+        await _kubectl(principal, setup, "delete", kind, name, "--wait=false")
 
     return run
 
 
-async def creates_queue(seat: Seat, ground: Ground, name: str) -> None:
-    await _kubectl(seat, ground, "create", "-f", "-", manifest=builders.queue(name))
+async def creates_queue(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await _kubectl(principal, setup, "create", "-f", "-", manifest=builders.queue(name))
 
 
-async def creates_cron_job(seat: Seat, ground: Ground, name: str) -> None:
-    await _kubectl(seat, ground, "create", "-f", "-", manifest=builders.cron_job(name))
+async def creates_cron_job(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await _kubectl(principal, setup, "create", "-f", "-", manifest=builders.cron_job(name))
 
 
-async def replaces_queue(seat: Seat, ground: Ground, name: str) -> None:
-    await _kubectl(seat, ground, "replace", "-f", "-", manifest=create_queue(seat, name))
+async def replaces_queue(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await _kubectl(principal, setup, "replace", "-f", "-", manifest=create_queue(principal, name))
 
 
-async def replaces_cron_job(seat: Seat, ground: Ground, name: str) -> None:
-    await _kubectl(seat, ground, "replace", "-f", "-", manifest=create_cron_job(seat, name))
+async def replaces_cron_job(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await _kubectl(
+        principal, setup, "replace", "-f", "-", manifest=create_cron_job(principal, name)
+    )
 
 
-async def _connect(seat: Seat) -> AsyncKubernetesJobsClient:
-    return await AsyncKubernetesJobsClient.connect(str(seat.kubeconfig), seat.namespace)
+async def _connect(principal: Principal) -> AsyncKubernetesJobsClient:
+    return await AsyncKubernetesJobsClient.connect(str(principal.kubeconfig), principal.namespace)
 
 
-async def cancels(seat: Seat, ground: Ground, name: str) -> None:
-    life(seat, name, ground.worker).create()
-    async with await _connect(seat) as client:
+async def cancels(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    life(principal, name, setup.worker).create()
+    async with await _connect(principal) as client:
         await client.cancel(name)
 
 
-async def lists_workers(seat: Seat, _ground: Ground, _: str) -> None:
-    async with await _connect(seat) as client:
+async def lists_workers(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+    async with await _connect(principal) as client:
         await client.workers()
 
 
-async def submits_and_waits(seat: Seat, ground: Ground, name: str) -> None:
+async def submits_and_waits(principal: Principal, setup: ProbeSetup, name: str) -> None:
     """Do what the chart's test does, while a worker does the job."""
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("asyncjob")),
-        *("submit", "test", f"--name={name}", f"--kubeconfig={seat.kubeconfig}"),
-        *(f"--namespace={seat.namespace}", "--wait", f"--timeout={PATIENCE:.0f}s"),
+        *("submit", "test", f"--name={name}", f"--kubeconfig={principal.kubeconfig}"),
+        *(f"--namespace={principal.namespace}", "--wait", f"--timeout={PATIENCE:.0f}s"),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    while not read_job(seat, name) and process.returncode is None:  # noqa: ASYNC110  # processes
+    while not read_job(principal, name) and process.returncode is None:  # noqa: ASYNC110  # processes
         await asyncio.sleep(LOOK_SECONDS)
     if process.returncode is None:
-        await asyncio.to_thread(life(seat, name, ground.worker).bring, Phase.SUCCEEDED)
+        await asyncio.to_thread(life(principal, name, setup.worker).bring, Phase.SUCCEEDED)
     _, complaint = await process.communicate()
     if process.returncode:
         raise BrokenError(complaint.decode())

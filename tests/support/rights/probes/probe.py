@@ -9,7 +9,7 @@ import httpx
 from asyncjob.names import GROUP
 from support.gateway import PLAIN
 from support.rights.model import Right
-from support.rights.seats import Seat
+from support.rights.principals import Principal
 
 JOBS, QUEUES, CRONS = "asyncjobs", "asyncqueues", "asynccronjobs"
 LEASES = "leases"
@@ -17,22 +17,22 @@ COORDINATION = "coordination.k8s.io"
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What is there for all probes: a gateway with its full rights, a worker's seat, kubectl."""
+class ProbeSetup:
+    """What is there for all probes: a gateway with its full rights, a worker, kubectl."""
 
     gateway_url: str
-    worker: Seat
+    worker: Principal
     kubectl: Path
 
-    def http(self, seat: Seat) -> httpx.Client:
-        """Return a client of the gateway in the seat's name; the caller closes it."""
-        headers = {"Authorization": f"Bearer {seat.client.token}"}
+    def http(self, principal: Principal) -> httpx.Client:
+        """Return a client of the gateway in the principal's name; the caller closes it."""
+        headers = {"Authorization": f"Bearer {principal.client.token}"}
         return httpx.Client(
             base_url=self.gateway_url, headers=headers, trust_env=False, timeout=20, verify=PLAIN
         )
 
 
-Run = Callable[[Seat, Ground, str], Awaitable[None]]
+Run = Callable[[Principal, ProbeSetup, str], Awaitable[None]]
 """Takes a name that nobody else uses. Raises if what it tries does not work."""
 
 

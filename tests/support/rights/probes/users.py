@@ -5,16 +5,16 @@ from typing import Final
 
 from asyncjob.names import CONTROL_VERB, READ_PAYLOAD_VERB
 from support.rights.model import Right
+from support.rights.preparation import create_cron_job, create_job, create_queue
 from support.rights.probes import asking, people
 from support.rights.probes.asking import asks
 from support.rights.probes.probe import CRONS, JOBS, QUEUES, Probe, on_leases, ours
-from support.rights.scenes import create_cron_job, create_job, create_queue
 
 _API: Final = "/api/v1"
 _JOB: Final = f"{_API}/jobs/{{name}}"
 
 _READS: Final[Mapping[Right, Probe]] = {
-    **ours(JOBS, "get", asks("read a job", "GET", _JOB, scene=create_job)),
+    **ours(JOBS, "get", asks("read a job", "GET", _JOB, prepare=create_job)),
     **ours(JOBS, "list", asks("list jobs", "GET", f"{_API}/jobs")),
     **ours(JOBS, "watch", Probe("follow jobs", asking.follows, direct=False)),
 }
@@ -22,14 +22,14 @@ _SUBMITS: Final = asks("submit a job", "POST", f"{_API}/jobs", {"type": "echo"})
 _SEES: Final[Mapping[Right, Probe]] = {
     **_READS,
     **ours(
-        QUEUES, "get", asks("see a queue", "GET", f"{_API}/queues/{{name}}", scene=create_queue)
+        QUEUES, "get", asks("see a queue", "GET", f"{_API}/queues/{{name}}", prepare=create_queue)
     ),
     **ours(QUEUES, "list", asks("list queues and workers", "GET", f"{_API}/workers")),
     **ours(QUEUES, "watch", Probe("kubectl get aq --watch", people.watches("aq", create_queue))),
     **ours(
         CRONS,
         "get",
-        asks("see a cron job", "GET", f"{_API}/cron-jobs/{{name}}", scene=create_cron_job),
+        asks("see a cron job", "GET", f"{_API}/cron-jobs/{{name}}", prepare=create_cron_job),
     ),
     **ours(CRONS, "list", asks("list cron jobs", "GET", f"{_API}/cron-jobs")),
     **ours(
@@ -42,16 +42,16 @@ _ADMINISTERS: Final[Mapping[Right, Probe]] = {
     **ours(JOBS, "create", _SUBMITS),
     **ours(JOBS, "patch", Probe("cancel a job straight on Kubernetes", people.cancels)),
     **ours(JOBS, READ_PAYLOAD_VERB, Probe("read a result", asking.reads_a_result, direct=False)),
-    **ours(JOBS, CONTROL_VERB, asks("cancel a job", "DELETE", _JOB, scene=create_job)),
+    **ours(JOBS, CONTROL_VERB, asks("cancel a job", "DELETE", _JOB, prepare=create_job)),
     **ours(QUEUES, "create", Probe("kubectl create of a queue", people.creates_queue)),
     **ours(
         QUEUES,
         "patch",
-        asks("pause a queue", "POST", f"{_API}/queues/{{name}}/pause", scene=create_queue),
+        asks("pause a queue", "POST", f"{_API}/queues/{{name}}/pause", prepare=create_queue),
     ),
     **ours(QUEUES, "update", Probe("kubectl replace of a queue", people.replaces_queue)),
     **ours(CRONS, "create", Probe("kubectl create of a cron job", people.creates_cron_job)),
-    **ours(CRONS, "patch", asks("suspend a cron job", "POST", _SUSPENDS, scene=create_cron_job)),
+    **ours(CRONS, "patch", asks("suspend a cron job", "POST", _SUSPENDS, prepare=create_cron_job)),
     **ours(CRONS, "update", Probe("kubectl replace of a cron job", people.replaces_cron_job)),
     **ours(CRONS, "delete", Probe("kubectl delete acj", people.deletes("acj", create_cron_job))),
     **on_leases("list", Probe("list workers straight on Kubernetes", people.lists_workers)),

@@ -12,9 +12,9 @@ from asyncjob_worker.settings import Settings
 from asyncjob_worker.worker import Worker
 from support.rights.happening import happens
 from support.rights.model import Right
-from support.rights.probes.probe import JOBS, QUEUES, Ground, Probe, Run, on_leases, ours
-from support.rights.scenes import create_job, has_succeeded
-from support.rights.seats import Seat
+from support.rights.preparation import create_job, has_succeeded
+from support.rights.principals import Principal
+from support.rights.probes.probe import JOBS, QUEUES, Probe, ProbeSetup, Run, on_leases, ours
 from support.rights.worker_app import app
 
 SOURCE: Final = "orders"
@@ -24,18 +24,18 @@ SOURCE: Final = "orders"
 def runs(kind: str = "echo", **spec: Any) -> Run:
     """Return a probe: a worker sees a job, and everything else it has to see, and runs it."""
 
-    async def run(seat: Seat, _: Ground, name: str) -> None:
-        where = seat.namespace
-        create_job(seat, name, queue=name, type=kind, retryPolicy={"maxRetries": 0}, **spec)
+    async def run(principal: Principal, _: ProbeSetup, name: str) -> None:
+        where = principal.namespace
+        create_job(principal, name, queue=name, type=kind, retryPolicy={"maxRetries": 0}, **spec)
         backlog_and_cancels = 2
         sights = Counter({collection_path(where, JOB_KIND): backlog_and_cancels})
         sights.update([collection_path(where, QUEUE_KIND), leases_path(where)])
         settings = Settings(queue=name, concurrency=2, grace=0.0, stop_grace_seconds=0.1)
-        async with await seat.session() as session:
-            worker = Worker(app, settings, session, seat.holder)
+        async with await principal.session() as session:
+            worker = Worker(app, settings, session, principal.holder)
 
             def done() -> bool:
-                return has_succeeded(seat, name) and sights <= session.watched
+                return has_succeeded(principal, name) and sights <= session.watched
 
             await happens(done, worker.run)
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from e2e.lease_periods import NEVER, LeasePeriod, broken_rules, ends, lease_periods, stolen
 from e2e.recording import Seen
-from e2e.tenures import NEVER, Tenure, broken_rules, ends, stolen, tenures
 
 POD = "pod-uid"
 
@@ -22,8 +22,8 @@ def container(at: float, identity: str, state: str = "state", name: str = "worke
     return Seen(at, "MODIFIED", {"metadata": {"name": "pod", "uid": POD}, "status": status})
 
 
-def taken(at: float, worker: str = "w1") -> Tenure:
-    return Tenure("job", "1", POD, worker, began=1, ended=at, reason="WorkerCrashed")
+def taken(at: float, worker: str = "w1") -> LeasePeriod:
+    return LeasePeriod("job", "1", POD, worker, began=1, ended=at, reason="WorkerCrashed")
 
 
 def test_an_attempt_lasts_from_its_claim_to_the_version_without_its_lease() -> None:
@@ -35,15 +35,15 @@ def test_an_attempt_lasts_from_its_claim_to_the_version_without_its_lease() -> N
         version(4, "Queued"),
         version(5, "Running", "2"),
     ]
-    assert tenures(history) == [
-        Tenure("job", "1", POD, "w1", began=1, ended=3, reason="WorkerCrashed"),
-        Tenure("job", "2", POD, "w2", began=5, ended=NEVER),
+    assert lease_periods(history) == [
+        LeasePeriod("job", "1", POD, "w1", began=1, ended=3, reason="WorkerCrashed"),
+        LeasePeriod("job", "2", POD, "w2", began=5, ended=NEVER),
     ]
 
 
 def test_a_claim_right_after_another_ends_the_first_although_no_version_lies_between() -> None:
-    found = tenures([version(1, "Running", "1"), version(2, "Running", "2")])
-    assert [(tenure.worker, tenure.ended) for tenure in found] == [("w1", 2), ("w2", NEVER)]
+    found = lease_periods([version(1, "Running", "1"), version(2, "Running", "2")])
+    assert [(period.worker, period.ended) for period in found] == [("w1", 2), ("w2", NEVER)]
 
 
 def test_a_container_has_ended_since_it_was_first_seen_so_however_it_goes_on() -> None:
@@ -61,13 +61,13 @@ def test_a_job_taken_before_or_without_its_process_ending_is_stolen() -> None:
 
 
 def test_the_end_of_an_earlier_process_of_the_pod_excuses_nothing() -> None:
-    held = [taken(at=3), Tenure("other", "2", POD, "w2", 4, 5, "LeaseExpired")]
+    held = [taken(at=3), LeasePeriod("other", "2", POD, "w2", 4, 5, "LeaseExpired")]
     assert stolen(held, {(POD, "a"): 2.0}) == ["other was taken from w2: LeaseExpired"]
     assert stolen(held, {(POD, "a"): 2.0, (POD, "b"): 4.5}) == []
 
 
 def test_who_gives_a_job_back_is_no_victim() -> None:
-    assert stolen([Tenure("job", "1", POD, "w1", 1, 5, "Released")], {}) == []
+    assert stolen([LeasePeriod("job", "1", POD, "w1", 1, 5, "Released")], {}) == []
 
 
 def test_a_lease_that_changes_hands_is_a_broken_rule() -> None:

@@ -1,6 +1,6 @@
 """A whole operator on a fake API server, with a clock and workers in the test's hands.
 
-Two worlds of one session are two operators of one cluster.
+Two harnesses of one session are two operators of one cluster.
 """
 
 from typing import Any, cast
@@ -27,7 +27,7 @@ STEPS = 5000
 FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
 
 
-class World:
+class OperatorHarness:
     """Jobs by name. What the server stores the operator sees, unless it is `blind`."""
 
     def __init__(

@@ -34,7 +34,7 @@ Key = tuple[str, str, Right | None]
 """Account, role, and the right that is missing in it."""
 
 
-class SeatSession(KubeSession):
+class WatchCountingSession(KubeSession):
     """Notes how many watches of which collections were opened."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -61,8 +61,8 @@ def _connections() -> int:
 
 
 @dataclass(frozen=True)
-class Seat:
-    """An account with its token, and the admin to set scenes with."""
+class Principal:
+    """An account with its token, and the admin who prepares for it."""
 
     account: str
     namespace: str
@@ -76,14 +76,14 @@ class Seat:
         """Return how the API server calls it."""
         return f"system:serviceaccount:{self.namespace}:{self.account}"
 
-    async def session(self) -> SeatSession:
+    async def session(self) -> WatchCountingSession:
         """Open a session of the project's own in the account's name; the caller closes it."""
         access = await load_access(str(self.kubeconfig), self.namespace)
-        return SeatSession(access, field_manager="seat")
+        return WatchCountingSession(access, field_manager="principal")
 
 
-class Seats:
-    """Makes seats, many at a time; `folder` is for their kubeconfigs."""
+class PrincipalFactory:
+    """Makes principals, many at a time; `folder` is for their kubeconfigs."""
 
     def __init__(self, session: KubeSession, admin: Client, folder: Path) -> None:
         self._session = session
@@ -91,12 +91,12 @@ class Seats:
         self._folder = folder
         self._places = asyncio.Semaphore(AT_A_TIME)
 
-    async def make(self, wanted: Mapping[K, Part]) -> dict[K, Seat]:
-        """Return a seat for each part, under the same key."""
+    async def make(self, wanted: Mapping[K, Part]) -> dict[K, Principal]:
+        """Return a principal for each part, under the same key."""
         for step in (self._roles, self._account, self._bindings, self._until_known):
             await asyncio.gather(*map(step, wanted.values()))
-        seats = await asyncio.gather(*map(self._seat, wanted.values()))
-        return dict(zip(wanted, seats, strict=True))
+        principals = await asyncio.gather(*map(self._principal, wanted.values()))
+        return dict(zip(wanted, principals, strict=True))
 
     async def _create(self, path: str, body: Any) -> Any:
         async with self._places:
@@ -134,8 +134,8 @@ class Seats:
     async def _allows(self, review: dict[str, Any]) -> bool:
         return bool((await self._create(REVIEWS, review))["status"]["allowed"])
 
-    async def _seat(self, part: Part) -> Seat:
-        """Return a seat of a token that is bound to a pod, as those of all parts are."""
+    async def _principal(self, part: Part) -> Principal:
+        """Return a principal of a token that is bound to a pod, as those of all parts are."""
         uid = await self._pod(part)
         bound = {"kind": "Pod", "apiVersion": "v1", "name": part.account, "uid": uid}
         path = f"/api/v1/namespaces/{part.namespace}/serviceaccounts/{part.account}/token"
@@ -149,7 +149,7 @@ class Seats:
         user, where = {"token": token}, part.namespace
         write_kubeconfig(file, url=client.url, ca_file=client.ca_file, user=user, namespace=where)
         holder = identify(part.account, uid)
-        return Seat(part.account, where, file, client, self._admin, holder)
+        return Principal(part.account, where, file, client, self._admin, holder)
 
     async def _pod(self, part: Part) -> str:
         body = {
@@ -166,15 +166,15 @@ class Seats:
         return uid
 
 
-def make_seats(
+def make_principals(
     plane: ControlPlane, admin: Client, folder: Path, wanted: Mapping[K, Part]
-) -> dict[K, Seat]:
-    """Return a seat for each part."""
+) -> dict[K, Principal]:
+    """Return a principal for each part."""
 
-    async def make() -> dict[K, Seat]:
+    async def make() -> dict[K, Principal]:
         access = await load_access(str(plane.kubeconfig))
         async with KubeSession(access, field_manager="tests") as session:
-            return await Seats(session, admin, folder).make(wanted)
+            return await PrincipalFactory(session, admin, folder).make(wanted)
 
     return asyncio.run(make())
 

@@ -15,7 +15,7 @@ from support.gateway import GatewayProcess, gateway_kubeconfig
 from support.identities import Space
 from support.installation import install
 from support.operator import OperatorProcess
-from support.workers import Field, field_on
+from support.workers import WorkerNamespace, worker_namespace
 
 CALLER = "caller"
 OPERATOR = ("--lease-margin=0.3", "--backoff-initial=0.2", "--backoff-max=2", "--no-retention")
@@ -24,10 +24,10 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Town:
+class FullStack:
     """Everything, and one caller with the rights of `asyncjob-job-admin`."""
 
-    field: Field
+    ns: WorkerNamespace
     kubeconfig: Path
     token: str
     gateway: GatewayProcess
@@ -35,34 +35,34 @@ class Town:
     @property
     def namespace(self) -> str:
         """The one namespace."""
-        return self.field.namespace
+        return self.ns.namespace
 
 
 @contextlib.contextmanager
-def town(folder: Path) -> Iterator[Town]:
+def run_full_stack(folder: Path) -> Iterator[FullStack]:
     """Run it all."""
     with ControlPlane() as plane:
         install(plane)
         with (
             OperatorProcess(plane.kubeconfig, folder / "operator.log", *OPERATOR) as operator,
-            field_on(plane, folder) as field,
+            worker_namespace(plane, folder) as ns,
         ):
-            space = Space(field.namespace, Client(plane.url, plane.ca_file, plane.admin_token))
-            token, kubeconfig = _caller(space, field, folder)
+            space = Space(ns.namespace, Client(plane.url, plane.ca_file, plane.admin_token))
+            token, kubeconfig = _caller(space, ns, folder)
             rights = gateway_kubeconfig(plane, space, folder / "gateway-kubeconfig")
             with GatewayProcess(rights, folder / "gateway.log") as gateway:
-                field.start_worker("worker-0", "--concurrency=16")
+                ns.start_worker("worker-0", "--concurrency=16")
                 operator.until_ready().until_leading()
                 gateway.until_ready()
-                yield Town(field, kubeconfig, token, gateway)
+                yield FullStack(ns, kubeconfig, token, gateway)
 
 
-def _caller(space: Space, field: Field, folder: Path) -> tuple[str, Path]:
+def _caller(space: Space, ns: WorkerNamespace, folder: Path) -> tuple[str, Path]:
     space.account(CALLER)
     space.bind(CALLER, "asyncjob-job-admin")
     token = space.as_account(CALLER).token
     path = folder / "caller-kubeconfig"
-    api = field.api
+    api = ns.api
     write_kubeconfig(
         path,
         url=api.url,
@@ -75,16 +75,16 @@ def _caller(space: Space, field: Field, folder: Path) -> tuple[str, Path]:
 
 
 @dataclass(frozen=True)
-class Place:
-    """One scenario's own part of the town: a queue without workers, and names of its own."""
+class ScenarioScope:
+    """One scenario's own part of the full stack: a queue without workers, and names of its own."""
 
-    town: Town
+    full_stack: FullStack
     number: int
 
     @classmethod
-    def anew(cls, town: Town) -> "Place":
+    def anew(cls, full_stack: FullStack) -> "ScenarioScope":
         """Return a part that nobody has used."""
-        return cls(town, next(_numbers))
+        return cls(full_stack, next(_numbers))
 
     @property
     def queue(self) -> str:
@@ -107,7 +107,7 @@ class Place:
 
     def open(self, gate: str) -> None:
         """Let handlers pass that wait for the gate."""
-        self.town.field.open(gate)
+        self.full_stack.ns.open(gate)
 
     def apply(self, name: str, **spec: Any) -> Object:
         """Create a job as kubectl would."""
@@ -125,11 +125,11 @@ class Place:
 
     def delete(self, name: str) -> None:
         """Delete a job."""
-        self.town.field.api.delete(f"{self._path(JOBS)}/{name}")
+        self.full_stack.ns.api.delete(f"{self._path(JOBS)}/{name}")
 
     def count(self, **labels: str) -> int:
         """Return how many jobs of this scenario there are."""
-        found = self.town.field.jobs()
+        found = self.full_stack.ns.jobs()
         wanted = (labels or self.label).items()
         return sum(wanted <= one["metadata"].get("labels", {}).items() for one in found)
 
@@ -140,7 +140,7 @@ class Place:
             "metadata": {"name": name, "labels": self.label},
             "spec": spec,
         }
-        return self.town.field.api.create(self._path(plural), body)
+        return self.full_stack.ns.api.create(self._path(plural), body)
 
     def _path(self, plural: str) -> str:
-        return collection_path(self.town.namespace, plural)
+        return collection_path(self.full_stack.namespace, plural)

@@ -10,16 +10,16 @@ from support.api import Client
 from support.gateway import GatewayProcess, caller, gateway_kubeconfig
 from support.identities import Space
 from support.operator import OperatorProcess
-from support.workers import Field, field_on
+from support.workers import WorkerNamespace, worker_namespace
 
 OPERATOR = ("--backoff-initial=0.2", "--backoff-max=2", "--no-retention")
 
 
 @dataclass(frozen=True)
-class Stage:
+class DashboardSetup:
     """A namespace with all of it, and the tokens of those who look at it."""
 
-    field: Field
+    ns: WorkerNamespace
     space: Space
     gateway: GatewayProcess
     admin_token: str
@@ -38,28 +38,28 @@ class Stage:
 
 
 @contextmanager
-def stage_on(plane: ControlPlane, admin: Client, folder: Path) -> Iterator[Stage]:
+def dashboard_on(plane: ControlPlane, admin: Client, folder: Path) -> Iterator[DashboardSetup]:
     """Set it up; everything is stopped at the end."""
     with (
         OperatorProcess(plane.kubeconfig, folder / "operator.log", *OPERATOR) as operator,
-        field_on(plane, folder) as field,
+        worker_namespace(plane, folder) as ns,
     ):
-        space = Space(field.namespace, admin)
+        space = Space(ns.namespace, admin)
         kubeconfig = gateway_kubeconfig(plane, space, folder / "gateway.kubeconfig")
         log = folder / "gateway.log"
         log.touch()
         with GatewayProcess(kubeconfig, log) as gateway:
             tokens = [caller(space, who, f"asyncjob-job-{who}") for who in ("admin", "viewer")]
-            field.worker("worker-0", "--concurrency=8", app="support.dashboard_app:app")
+            ns.worker("worker-0", "--concurrency=8", app="support.dashboard_app:app")
             operator.until_leading()
-            yield Stage(field, space, gateway.until_ready(), tokens[0], tokens[1], kubeconfig)
+            yield DashboardSetup(ns, space, gateway.until_ready(), tokens[0], tokens[1], kubeconfig)
 
 
 CRON_JOBS = "apis/asyncjob.dev/v1alpha1/namespaces/{namespace}/asynccronjobs"
 
 
 @dataclass(frozen=True)
-class Scene:
+class SampleJobs:
     """Jobs of all kinds, and the pages that show them."""
 
     running: str
@@ -74,7 +74,7 @@ class Scene:
         return {
             "queues": "/queues",
             "jobs": "/jobs",
-            "filtered": "/jobs?queue=scene&phase=DeadLetter&newer=1d",
+            "filtered": "/jobs?queue=sample&phase=DeadLetter&newer=1d",
             "wrong filter": "/jobs?newer=soon",
             "no match": "/jobs?text=no-such-job",
             "dead letters": "/dead-letters",
@@ -91,25 +91,27 @@ class Scene:
         }
 
 
-def prepare(stage: Stage) -> Scene:
+def prepare(setup: DashboardSetup) -> SampleJobs:
     """Create something of everything, and wait until it is what it is to be."""
-    field = stage.field
-    scene = Scene("scene-running", "scene-dead-0", "scene-waiting", "scene-parent", "scene-gate")
-    field.queue("scene", paused=True, maxConcurrency=5)
-    field.create(scene.running, "steps", scene.gate)
+    ns = setup.ns
+    samples = SampleJobs(
+        "sample-running", "sample-dead-0", "sample-waiting", "sample-parent", "sample-gate"
+    )
+    ns.queue("sample", paused=True, maxConcurrency=5)
+    ns.create(samples.running, "steps", samples.gate)
     for number in range(3):
-        field.create(f"scene-dead-{number}", "brittle", 7, retryPolicy={"maxRetries": 2})
-    field.create(scene.waiting, "echo", 1, queue="scene", priority=5)
-    field.create(scene.parent, "parent", 2)
+        ns.create(f"sample-dead-{number}", "brittle", 7, retryPolicy={"maxRetries": 2})
+    ns.create(samples.waiting, "echo", 1, queue="sample", priority=5)
+    ns.create(samples.parent, "parent", 2)
     cron_job = {
         "apiVersion": "asyncjob.dev/v1alpha1",
         "kind": "AsyncCronJob",
-        "metadata": {"name": "scene-nightly"},
+        "metadata": {"name": "sample-nightly"},
         "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"type": "echo", "payload": 1}}},
     }
-    field.api.create(f"/{CRON_JOBS.format(namespace=field.namespace)}", cron_job)
-    for name in (scene.dead, "scene-dead-1", "scene-dead-2"):
-        field.until_phase(name, "DeadLetter")
-    field.until_phase(scene.parent, "Succeeded", 30)
-    field.until_status(scene.running, lambda status: status.get("progress"))
-    return scene
+    ns.api.create(f"/{CRON_JOBS.format(namespace=ns.namespace)}", cron_job)
+    for name in (samples.dead, "sample-dead-1", "sample-dead-2"):
+        ns.until_phase(name, "DeadLetter")
+    ns.until_phase(samples.parent, "Succeeded", 30)
+    ns.until_status(samples.running, lambda status: status.get("progress"))
+    return samples

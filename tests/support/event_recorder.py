@@ -1,4 +1,4 @@
-"""Notices on a fake API server, with the clock in the test's hands."""
+"""Events posted to a fake API server, with the clock in the test's hands."""
 
 import asyncio
 from typing import cast
@@ -12,7 +12,7 @@ from support.snapshots import at
 from support.vitals import loop_health, quarantine
 
 
-class Scene:
+class EventRecorderHarness:
     """Tells, and posts what is to be told."""
 
     def __init__(self) -> None:

@@ -85,7 +85,7 @@ class Setup:
     small_disk_mib: int = 4
 
 
-class Scene:
+class FaultTarget:
     """The running processes of one cell."""
 
     def __init__(self, site: Site, folder: Path, namespace: str, kind: LoadKind) -> None:
@@ -196,7 +196,7 @@ class Scene:
         self._pods.workers.remove(gone)
         gone.stop()
 
-    # ---- the life of a scene
+    # ---- how it begins and ends
 
     def start(self, setup: Setup) -> None:
         """Start everything, and the load last."""
@@ -297,7 +297,7 @@ class Scene:
         return not opened
 
     def audit_events(self) -> Iterator[bytes]:
-        """Yield the lines of the API server's audit log since the scene began."""
+        """Yield the lines of the API server's audit log since the processes began."""
         if self.site.audit_log is not None:
             with self.site.audit_log.open("rb") as log:
                 log.seek(self._audit_from)
@@ -405,14 +405,14 @@ class Scene:
 @contextmanager
 def running(
     site: Site, folder: Path, namespace: str, kind: LoadKind, setup: Setup
-) -> Iterator[Scene]:
+) -> Iterator[FaultTarget]:
     """Run the processes of a cell."""
-    scene = Scene(site, folder, namespace, kind)
+    target = FaultTarget(site, folder, namespace, kind)
     try:
-        scene.start(setup)
-        yield scene
+        target.start(setup)
+        yield target
     finally:
-        scene.close()
+        target.close()
 
 
 def gateway_roles(namespace: str) -> list[dict[str, Any]]:

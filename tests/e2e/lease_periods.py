@@ -24,7 +24,7 @@ TAKEN = {Reason.WORKER_CRASHED, Reason.WORKER_GONE, Reason.LEASE_EXPIRED}
 
 
 @dataclass(frozen=True)
-class Tenure:
+class LeasePeriod:
     """One attempt of a job in the hands of one worker process; `ended` is NEVER while it is."""
 
     job: str
@@ -48,9 +48,9 @@ def broken_rules(jobs: Iterable[Seen]) -> list[str]:
     ]
 
 
-def tenures(jobs: Iterable[Seen]) -> list[Tenure]:
+def lease_periods(jobs: Iterable[Seen]) -> list[LeasePeriod]:
     """Return every attempt that was seen, in no order."""
-    return [tenure for versions in _by_uid(jobs).values() for tenure in _of_one(versions)]
+    return [period for versions in _by_uid(jobs).values() for period in _of_one(versions)]
 
 
 def ends(pods: Iterable[Seen], container: str = "worker") -> dict[tuple[str, str], float]:
@@ -62,31 +62,31 @@ def ends(pods: Iterable[Seen], container: str = "worker") -> dict[tuple[str, str
     return found
 
 
-def stolen(held: Iterable[Tenure], over: Ends) -> list[str]:
+def stolen(held: Iterable[LeasePeriod], over: Ends) -> list[str]:
     """Return the attempts that were taken from a process that was not known to have ended.
 
     Processes of a pod are told by the order of their claims, containers by that of their ends.
     """
     every = list(held)
     order: dict[str, list[str]] = defaultdict(list)
-    for tenure in sorted(every, key=lambda tenure: tenure.began):
-        if tenure.worker not in order[tenure.pod_uid]:
-            order[tenure.pod_uid].append(tenure.worker)
+    for period in sorted(every, key=lambda period: period.began):
+        if period.worker not in order[period.pod_uid]:
+            order[period.pod_uid].append(period.worker)
     return [
-        f"{tenure.job} was taken from {tenure.worker}: {tenure.reason}"
-        for tenure in every
-        if tenure.reason in TAKEN
-        and not _over(tenure, order[tenure.pod_uid].index(tenure.worker), over)
+        f"{period.job} was taken from {period.worker}: {period.reason}"
+        for period in every
+        if period.reason in TAKEN
+        and not _over(period, order[period.pod_uid].index(period.worker), over)
     ]
 
 
-def _over(tenure: Tenure, which: int, over: Ends) -> bool:
-    times = sorted(at for (uid, _), at in over.items() if uid == tenure.pod_uid)
-    return len(times) > which and times[which] <= tenure.ended + ORDER_SECONDS
+def _over(period: LeasePeriod, which: int, over: Ends) -> bool:
+    times = sorted(at for (uid, _), at in over.items() if uid == period.pod_uid)
+    return len(times) > which and times[which] <= period.ended + ORDER_SECONDS
 
 
-def _of_one(versions: Iterable[Seen]) -> Iterator[Tenure]:
-    held: Tenure | None = None
+def _of_one(versions: Iterable[Seen]) -> Iterator[LeasePeriod]:
+    held: LeasePeriod | None = None
     for seen in versions:
         status = seen.object["status"]
         lease = status.get("lease")
@@ -95,13 +95,13 @@ def _of_one(versions: Iterable[Seen]) -> Iterator[Tenure]:
             held = None
         if lease and not held:
             name = seen.object["metadata"]["name"]
-            held = Tenure(name, status["claim"], lease["holderUID"], lease["worker"], seen.at)
+            held = LeasePeriod(name, status["claim"], lease["holderUID"], lease["worker"], seen.at)
     if held:
         yield held
 
 
-def _closed(held: Tenure, at: float, reason: str) -> Tenure:
-    return Tenure(held.job, held.claim, held.pod_uid, held.worker, held.began, at, reason)
+def _closed(held: LeasePeriod, at: float, reason: str) -> LeasePeriod:
+    return LeasePeriod(held.job, held.claim, held.pod_uid, held.worker, held.began, at, reason)
 
 
 def _ended(pod: Mapping[str, Any], container: str) -> Iterator[str]:
