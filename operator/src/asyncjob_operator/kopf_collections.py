@@ -10,11 +10,11 @@ from functools import partial
 
 import structlog
 
+from asyncjob.backoff import with_jitter
 from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.kube.informer import list_into
-from asyncjob.kube.pacing import with_jitter
 from asyncjob.names import QUEUES, collection_path
 from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
 from asyncjob_operator.cache.queues import QueueCache

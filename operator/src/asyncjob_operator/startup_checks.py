@@ -6,8 +6,9 @@ from typing import Final
 
 import structlog
 
+from asyncjob.backoff import with_jitter
 from asyncjob.kube import KubeSession
-from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF, with_jitter
+from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF
 from asyncjob_operator.core.permissions import (
     CORE,
     RECOVERY,

@@ -6,9 +6,10 @@ import pytest
 
 from asyncjob.client.connection import Answer
 from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
+from asyncjob.client.kubernetes.calls import ClusterUnavailableError
 from asyncjob.rest.jobs import Job
 from support.builders import stored
-from support.fake_api import FakeApi, Listen, Next, Obj, client_of, ended, iterate
+from support.fake_api import FakeApi, Listen, Next, Obj, Pause, client_of, ended, iterate, run
 
 
 def fake_api(**status: Any) -> FakeApi:
@@ -38,6 +39,19 @@ def on_listen(api: FakeApi, do: Any) -> None:
         return original(step)
 
     api.do = done  # type: ignore[method-assign]  # a stand-in for one test
+
+
+def pauses_of(api: FakeApi) -> list[float]:
+    """Return the list to which each pause of the client is added."""
+    original, pauses = api.do, list[float]()
+
+    def done(step: Any) -> Answer:
+        if isinstance(step, Pause):
+            pauses.append(step.seconds)
+        return original(step)
+
+    api.do = done  # type: ignore[method-assign]  # a stand-in for one test
+    return pauses
 
 
 def test_a_finished_job_is_handed_out_and_that_is_all() -> None:
@@ -101,6 +115,23 @@ def test_a_server_that_is_away_is_waited_for() -> None:
 
     on_listen(api, fall_over)
     assert [job.phase for job in seen(api)] == ["Queued", "Succeeded"]
+
+
+def test_a_server_that_is_away_is_asked_ever_less_often_up_to_the_poll_interval() -> None:
+    api = fake_api()
+    api.refuse, pauses = 10_000, pauses_of(api)
+    with pytest.raises(WaitTimeoutError):
+        seen(api)
+    assert pauses[:7] == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
+
+
+def test_requests_are_repeated_ever_less_often_for_as_long_as_there_is_patience() -> None:
+    api = fake_api()
+    api.refuse, pauses = 10_000, pauses_of(api)
+    with pytest.raises(ClusterUnavailableError):
+        run(client_of(api, patience=20.0).get("j"))
+    assert pauses == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
+    assert api.now <= 20
 
 
 def test_the_time_limit_counts_while_the_server_is_away() -> None:

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from asyncjob.kube.pacing import backoff_delay, with_jitter
+from asyncjob.backoff import backoff_delay, with_jitter
 from asyncjob_operator.core.heap import TimerHeap
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.quarantine import Activity, ObjectRef, Quarantine

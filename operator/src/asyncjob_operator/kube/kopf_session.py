@@ -19,11 +19,12 @@ import aiohttp
 import kopf
 import structlog
 
+from asyncjob.backoff import with_jitter
 from asyncjob.deep_json import loads
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject, items
 from asyncjob.kube import ClusterAccess
-from asyncjob.kube.pacing import ExponentialBackoff, with_jitter
+from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.kube.paging import ListPager, PageTooLargeError
 from asyncjob.kube.transport import parse_object
 from asyncjob.line_splitter import LineSplitter

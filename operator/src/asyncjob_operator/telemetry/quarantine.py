@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Self
 
 import structlog
 
+from asyncjob.backoff import backoff_delay
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.kube.pacing import backoff_delay
 from asyncjob_operator.telemetry.logs import LogThrottle
 
 log = structlog.get_logger()

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from asyncjob.backoff import backoff_delay
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json, JsonObject, as_object
 
@@ -101,7 +102,7 @@ class RetryBudget:
     connection: Connection
     seconds: float
     _since: float | None = None
-    _pause: float = INITIAL_DELAY_SECONDS
+    _failures: int = 0
 
     async def wait_or_raise(self, error: AsyncJobError) -> None:
         """Wait before another try; raises the error where another try is of no use, or too late."""
@@ -109,7 +110,8 @@ class RetryBudget:
             raise error
         now = self.connection.time()
         self._since = now if self._since is None else self._since
-        if now + self._pause - self._since > self.seconds:
+        self._failures += 1
+        pause = backoff_delay(self._failures, INITIAL_DELAY_SECONDS, MAX_DELAY_SECONDS)
+        if now + pause - self._since > self.seconds:
             raise error
-        await self.connection.pause(max(self._pause, getattr(error, "retry_after", None) or 0.0))
-        self._pause = min(self._pause * 2, MAX_DELAY_SECONDS)
+        await self.connection.pause(max(pause, getattr(error, "retry_after", None) or 0.0))

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from asyncjob.backoff import backoff_delay
 from asyncjob.client.connection import INITIAL_DELAY_SECONDS, Call, Connection
 from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
 from asyncjob.errors import AsyncJobError
@@ -50,12 +51,12 @@ class _FollowState:
     poll_seconds: float
     last: Job | None = None
     can_stream: bool = True
-    delay: float = INITIAL_DELAY_SECONDS
+    failures: int = 0
 
     def next_delay(self) -> float:
         """Return how long to wait after something that failed or ended too soon."""
-        pause, self.delay = self.delay, min(self.delay * 2, self.poll_seconds)
-        return pause
+        self.failures += 1
+        return backoff_delay(self.failures, INITIAL_DELAY_SECONDS, self.poll_seconds)
 
     def read_timeout(self, now: float) -> float | None:
         """Return how long a look may take, in seconds; there is always time for one."""
@@ -173,7 +174,7 @@ async def watch_jobs(connection: Connection, stream: JobStream) -> AsyncGenerato
 
     The first try has to succeed; what happens between two streams may go untold.
     """
-    opened, pause = False, INITIAL_DELAY_SECONDS
+    opened, failures = False, 0
     while True:
         async with AsyncExitStack() as stack:
             try:
@@ -185,10 +186,10 @@ async def watch_jobs(connection: Connection, stream: JobStream) -> AsyncGenerato
                 if not (opened and error.retryable):
                     raise
             else:
-                opened, pause = True, INITIAL_DELAY_SECONDS
+                opened, failures = True, 0
                 while (event := await next_event()) is not None:
                     job = stream.read_event(event)
                     if job is not None:
                         yield job
-        await connection.pause(pause)
-        pause = min(pause * 2, MAX_SILENCE_SECONDS)
+        failures += 1
+        await connection.pause(backoff_delay(failures, INITIAL_DELAY_SECONDS, MAX_SILENCE_SECONDS))

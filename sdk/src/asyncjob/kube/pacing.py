@@ -1,4 +1,4 @@
-"""The pace of loops: backoff after failures, pauses between rounds, and yielding to other tasks.
+"""The pace of loops: pauses after failures and between rounds, and yielding to other tasks.
 
 A round that lasted is followed by the next at once. Short rounds, whether they failed or the server
 ended them, come at growing intervals. Long work of small steps gives way to the other tasks of the
@@ -11,10 +11,8 @@ from asyncio import get_running_loop, sleep
 from collections.abc import Callable
 from typing import Final
 
+from asyncjob.backoff import backoff_delay, with_jitter
 from asyncjob.errors import ApiError
-
-_MAX_DOUBLINGS: Final = 30
-"""Far beyond any cap, and far from what a float cannot hold."""
 
 OUTAGE_BACKOFF_INITIAL: Final = 1.0
 MAX_OUTAGE_BACKOFF: Final = 10.0
@@ -30,16 +28,6 @@ MAX_RETRY_AFTER: Final = 10.0
 _RETRY_AFTER_SPREAD: Final = 0.5
 """By how much more of what it asks for clients wait, by chance: it asks all of them for the same.
 """
-
-
-def backoff_delay(failures: int, initial: float, cap: float) -> float:
-    """Return the pause after `failures` in a row: `initial` seconds, doubled up to `cap`."""
-    return min(initial * 2.0 ** min(max(failures - 1, 0), _MAX_DOUBLINGS), cap)
-
-
-def with_jitter(seconds: float) -> float:
-    """Return the pause cut by chance by up to half, so that processes do not retry in step."""
-    return seconds * random.uniform(0.5, 1.0)
 
 
 def retry_after_delay(seconds: float) -> float:

@@ -6,10 +6,12 @@ The exit code says how they ended. The decision is a pure function of the job.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from typing import Final
 
 import click
 
+from asyncjob.backoff import backoff_delay
 from asyncjob.cli.command_classes import SectionedCommand
 from asyncjob.cli.connection import ConnectionOptions, with_connection
 from asyncjob.cli.context import CliContext
@@ -84,10 +86,8 @@ def _phases_passed(job: Job) -> set[str]:
 
 def poll_intervals(longest: float) -> Iterator[float]:
     """Yield how long to pause between looks: short at first, since most jobs are."""
-    pause = FIRST_POLL_SECONDS
-    while True:
-        yield min(pause, longest)
-        pause = min(pause * 2, longest)
+    for looks in count(1):
+        yield backoff_delay(looks, FIRST_POLL_SECONDS, longest)
 
 
 def status_line(job: Job) -> str:
