@@ -18,7 +18,7 @@ from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.server import API_SERVER_CONNECTIONS, FIELD_MANAGER
 from asyncjob_gateway.telemetry import GatewayMetrics
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.operator import Operator
 from asyncjob_operator.process import OperatorRuntime
@@ -104,7 +104,7 @@ def _handler(listener: Operator, watched: WatchedCollection) -> Callable[[str | 
 async def run_operator(
     container: Container,
     settings: OperatorSettings,
-    on_start: Callable[[JobEvaluator], None] = lambda _: None,
+    on_start: Callable[[JobCaches], None] = lambda _: None,
 ) -> int:
     """Run an operator as kopf would; `on_start` is given what it knows."""
     runtime = OperatorRuntime(container.access, settings)
@@ -113,7 +113,7 @@ async def run_operator(
     stop = asyncio.Event()
     container.on_terminate = stop.set
     await runtime.start()
-    on_start(runtime.operator._components.job_evaluator)  # noqa: SLF001  # there to be judged
+    on_start(runtime.operator._components.caches)  # noqa: SLF001  # there to be judged
     await stop.wait()
     await runtime.stop()
     return 0

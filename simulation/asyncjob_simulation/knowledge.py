@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from asyncjob.names import GROUP, QUEUES
 from asyncjob_gateway.cache.namespace import NamespaceCache
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.core.liveness import read_pod
 from asyncjob_operator.core.options import read_queue
 from asyncjob_operator.core.queue_stats import shown_stats
@@ -29,19 +29,19 @@ class _Resource:
 
     id: tuple[str, str]
     read: Callable[[Object], object]
-    known: Callable[[JobEvaluator], Mapping[str, object]]
+    known: Callable[[JobCaches], Mapping[str, object]]
 
 
-def _queues(evaluator: JobEvaluator) -> Mapping[str, object]:
-    queues = evaluator.queues
+def _queues(caches: JobCaches) -> Mapping[str, object]:
+    queues = caches.queues
     return {
         name: (queues.view(namespace, name), queues.status((namespace, name)))
         for namespace, name in queues.names_in(None)
     }
 
 
-def _pods(evaluator: JobEvaluator) -> Mapping[str, object]:
-    pods = evaluator.worker_pods._pods  # noqa: SLF001  # nobody else asks for all of them
+def _pods(caches: JobCaches) -> Mapping[str, object]:
+    pods = caches.worker_pods._pods  # noqa: SLF001  # nobody else asks for all of them
     return {name: pod for (_, name), pod in pods.items()}
 
 
@@ -56,7 +56,7 @@ class Knowledge:
     """Judges what operators and gateways know. Both are listed by the name of their process."""
 
     server: ApiServer
-    operators: dict[str, JobEvaluator] = field(default_factory=dict)
+    operators: dict[str, JobCaches] = field(default_factory=dict)
     gateways: dict[str, NamespaceCache] = field(default_factory=dict)
     _history: dict[tuple[str, str], list[object]] = field(default_factory=dict)
     """What there was to be known of an object, one after the other, by resource and name."""
@@ -68,8 +68,8 @@ class Knowledge:
     def problems(self) -> Iterator[Problem]:
         """Yield what processes know that is older than what they knew before."""
         for resource in _RESOURCES:
-            for process, evaluator in self.operators.items():
-                yield from self._look(process, resource, resource.known(evaluator))
+            for process, caches in self.operators.items():
+                yield from self._look(process, resource, resource.known(caches))
 
     def differences(self) -> Iterator[Problem]:
         """Yield what processes know that differs from what there is."""
@@ -79,8 +79,8 @@ class Knowledge:
                 for (_, name), obj in self.server.storage.collection(resource.id).objects.items()
                 if _concerns(resource, obj)
             }
-            for process, evaluator in self.operators.items():
-                yield from _compare(process, there, resource.known(evaluator))
+            for process, caches in self.operators.items():
+                yield from _compare(process, there, resource.known(caches))
         for process, cache in self.gateways.items():
             yield from self._compare_counts(process, cache)
 

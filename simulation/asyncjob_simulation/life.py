@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from asyncjob import WorkerApp
 from asyncjob.names import JOBS, OPERATOR_LEASE
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.settings import Settings as OperatorSettings
 from asyncjob_simulation.actors import (
@@ -355,8 +355,8 @@ class Life:
         )
         name, operators = container.process.name, self._knowledge.operators
 
-        def started(evaluator: JobEvaluator) -> None:
-            operators[name] = evaluator
+        def started(caches: JobCaches) -> None:
+            operators[name] = caches
             container.process.on_death.append(partial(operators.__delitem__, name))
 
         return await run_operator(container, settings, started)

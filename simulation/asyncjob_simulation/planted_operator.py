@@ -120,13 +120,13 @@ def no_comparison_after_410() -> AbstractContextManager[object]:
 
 @mutation("a comparison repairs nothing")
 def blind_comparison() -> AbstractContextManager[object]:
-    async def see_nothing(session: Any, namespace: Any, _: Any) -> Any:
+    async def see_nothing(self: Any, namespace: Any) -> Any:
         result = job_informer.ResyncResult()
-        async for page in session.pages(collection_path(namespace, JOBS)):
+        async for page in self._session.pages(collection_path(namespace, JOBS)):
             result.version = text(page["metadata"], "resourceVersion")
         return result
 
-    return patch("asyncjob_operator.loops.resync_jobs", see_nothing)
+    return patch.object(job_informer.JobResync, "run", see_nothing)
 
 
 @mutation("a job that is to be looked at later is forgotten now and then")

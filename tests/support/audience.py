@@ -5,11 +5,9 @@ from typing import Any
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import CRON_JOB_UID_LABEL, PARENT_LABEL
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.core.options import DecisionOptions
+from support.evaluation import evaluation
 from support.snapshots import at, raw
-from support.vitals import quarantine
 
 
 class Audience:
@@ -19,7 +17,9 @@ class Audience:
         self.now = 0.0
         self.wanted: dict[str, str] = {}
         self._version = 100
-        self.observer = JobEvaluator(DecisionOptions(), self.moment, self, quarantine=quarantine())
+        made = evaluation(self.moment, self)
+        self.observer, self.caches = made.evaluator, made.caches
+        self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
 
     def moment(self) -> Now:
         return at(self.now)
@@ -30,7 +30,6 @@ class Audience:
     def dequeue(self, uid: str) -> None:
         self.wanted.pop(uid, None)
 
-    def enqueue_admission(self, queue: tuple[str, str]) -> None: ...
     def on_dead_letter(self, job: JobView, message: str) -> None: ...
 
     def obj(self, name: str, **changes: Any) -> JsonObject:
@@ -60,11 +59,11 @@ class Audience:
         """Show an AsyncQueue."""
         self._version += 1
         meta: JsonObject = {"namespace": "ns", "name": name, "resourceVersion": str(self._version)}
-        self.observer.queues.on_update({"metadata": meta, "spec": spec})
+        self.caches.queues.on_update({"metadata": meta, "spec": spec})
 
     def catch_up(self) -> None:
         """Let everything be looked at that is due."""
-        while due := self.observer.delaying_queue.pop_due(self.now, 1000):
+        while due := self.delaying_queue.pop_due(self.now, 1000):
             for uid in due:
                 self.observer.evaluate(uid)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import WatchEvent
-from asyncjob_operator import loops, settings
+from asyncjob_operator import settings
 from asyncjob_operator.cli import main
 from asyncjob_operator.controllers import job_informer
 
@@ -24,7 +24,7 @@ async def compare_nothing(*_: Any) -> Any:
 
 PATCHES: tuple[tuple[Any, str, Any], ...] = (
     (job_informer, "watch", watch_nothing),
-    (loops, "resync_jobs", compare_nothing),
+    (job_informer.JobResync, "run", compare_nothing),
     (settings, "BOOKMARK_SECONDS", 5.0),
 )
 

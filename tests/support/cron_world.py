@@ -25,7 +25,7 @@ from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.controllers.workqueue import DelayingQueue, ItemBackoff
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.reservation import REQUEST_TIMEOUT_SECONDS
 from asyncjob_operator.core.schedules.view import read_cron_job
@@ -199,8 +199,14 @@ class Replica:
         self.task: asyncio.Task[None] | None = None
         metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
+        self.children, self.delaying_queue = ScheduledJobCache(), DelayingQueue()
         self.schedules = CronJobEvaluator(
-            name, ScheduledJobCache(), self.moment, self._want, quarantine=quarantine()
+            name,
+            self.children,
+            self.moment,
+            self._want,
+            delaying_queue=self.delaying_queue,
+            quarantine=quarantine(),
         )
         self.actor = CronJobReconciler(
             session,
@@ -222,13 +228,13 @@ class Replica:
         self.wanted = True
 
     def _saw_job(self, obj: Any) -> None:
-        self.schedules.scheduled_jobs.on_update(read_job(obj), obj, self.moment().wall)
+        self.children.on_update(read_job(obj), obj, self.moment().wall)
 
     def watch(self) -> None:
         """Take in what there is now."""
-        for child in self.schedules.scheduled_jobs.jobs_of(("ns", UID)):
+        for child in self.children.jobs_of(("ns", UID)):
             if self.store.jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
-                self.schedules.scheduled_jobs.on_delete(child.uid)
+                self.children.on_delete(child.uid)
         for job in self.store.jobs.values():
             self._saw_job(copy.deepcopy(job))
         self.schedules.on_update(copy.deepcopy(self.store.cron))
@@ -239,7 +245,7 @@ class Replica:
             if self.task:
                 self.task.result()
             self.wanted = False
-            self.schedules.delaying_queue.pop_due(float("inf"), 10)
+            self.delaying_queue.pop_due(float("inf"), 10)
             self.schedules.evaluate(UID)
             if self.wanted:
                 self.task = asyncio.create_task(self.actor.reconcile(UID))

@@ -10,7 +10,6 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import PARENT_LABEL, job_path
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
@@ -19,6 +18,7 @@ from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.callbacks import ignore
+from support.evaluation import evaluation
 from support.fake_session import FakeSession, Object
 from support.snapshots import at, raw, running, stamp
 from support.vitals import quarantine
@@ -43,17 +43,18 @@ class OperatorHarness:
         """Let a new operator begin, that has seen nothing yet."""
         self._wanted.clear()
         session = cast("KubeSession", self.session)
-        self.observer = observer = JobEvaluator(
-            self._options, self.moment, self, quarantine=quarantine()
-        )
+        made = evaluation(self.moment, self, options=self._options)
+        self.caches = caches = made.caches
+        self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
+        self.observer = observer = made.evaluator
         correction = CacheUpdates(
-            on_pod=observer.worker_pods.on_pod_update,
-            on_pod_deleted=observer.worker_pods.on_pod_delete,
-            on_lease=observer.worker_pods.on_lease_update,
-            on_lease_deleted=observer.worker_pods.on_lease_delete,
+            on_pod=caches.worker_pods.on_pod_update,
+            on_pod_deleted=caches.worker_pods.on_pod_delete,
+            on_lease=caches.worker_pods.on_lease_update,
+            on_lease_deleted=caches.worker_pods.on_lease_delete,
             on_job=lambda obj: observer.on_update(obj, just_changed=False),
             on_job_deleted=observer.on_delete,
-            is_current=observer.is_current,
+            is_current=caches.is_current,
         )
         self._actor = JobReconciler(
             session,
@@ -80,9 +81,6 @@ class OperatorHarness:
     def dequeue(self, uid: str) -> None:
         """Take a job off the list."""
         self._wanted.pop(uid, None)
-
-    def enqueue_admission(self, queue: tuple[str, str]) -> None:
-        """Hear of a queue in which somebody may get a place."""
 
     def on_dead_letter(self, job: JobView, message: str) -> None:
         """Hear of a dead letter."""
@@ -158,7 +156,7 @@ class OperatorHarness:
     async def pass_time(self, seconds: float) -> None:
         """Let time pass, and the operator act on what that brings."""
         self.now += seconds
-        for uid in self.observer.delaying_queue.pop_due(self.now, STEPS):
+        for uid in self.delaying_queue.pop_due(self.now, STEPS):
             self.observer.evaluate(uid)
         await self.settle()
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import orjson
+from prometheus_client import CollectorRegistry
 
 from asyncjob.app.child_jobs import NoChildJobs
 from asyncjob.kube import KubeSession, WatchEvent
@@ -19,9 +20,13 @@ from asyncjob.names import job_status_path
 from asyncjob_bench.counting import job_states
 from asyncjob_bench.counting.counters import blocks_kept, count_instructions
 from asyncjob_bench.harness.handlers import NOTHING, app
+from asyncjob_operator.cache.job_caches import JobCaches
+from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.quarantine import Quarantine
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
@@ -60,9 +65,30 @@ class _NoActions:
 
 
 def new_observer() -> JobEvaluator:
-    """Return the part of an operator that takes in jobs."""
+    """Return the part of a standby that takes in jobs: its metrics count nothing."""
     quarantine = Quarantine(lambda: 0.0, lambda _kind: None)
-    return JobEvaluator(DecisionOptions(), lambda: Now(0.0, WALL), _NoActions(), quarantine)
+    delaying_queue, actions = DelayingQueue(), _NoActions()
+
+    def now() -> Now:
+        return Now(0.0, WALL)
+
+    caches = JobCaches(
+        now,
+        enqueue_admission=actions.enqueue_admission,
+        evaluate_later=delaying_queue.add_all,
+    )
+    return JobEvaluator(
+        caches,
+        delaying_queue,
+        actions,
+        options=DecisionOptions(),
+        now=now,
+        queue_stats=QueueStatsCollector(
+            caches.store, caches.queues, caches.worker_registry, now, quarantine
+        ),
+        quarantine=quarantine,
+        metrics=JobMetrics(CollectorRegistry(), lambda: False, lambda: 0.0),
+    )
 
 
 def operator_instructions_per_job(known: int) -> float:

@@ -6,6 +6,8 @@ from typing import Final
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView
+from asyncjob_operator.cache.job_caches import JobCaches
+from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.admission import AdmissionRounds, ReservationController
 from asyncjob_operator.controllers.events import (
     EventRecorder,
@@ -13,6 +15,7 @@ from asyncjob_operator.controllers.events import (
     UnservedQueueEvents,
 )
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.controllers.job_informer import JobResync
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.queue_status import JobStatsCollector, QueueStatusWriter
@@ -21,6 +24,7 @@ from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.controllers.workqueue import (
     MAX_CONCURRENT_RECONCILES,
     MAX_PER_NAMESPACE,
+    DelayingQueue,
     ItemBackoff,
     Leadership,
     ReconcilePool,
@@ -64,18 +68,31 @@ class Components:
         # Jobs: evaluated whenever they change, and reconciled from a queue
         job_queue = WorkQueue(max_per_lane=MAX_PER_LANE)
         admission_queue = WorkQueue(requeue_dirty=True, max_per_lane=MAX_PER_NAMESPACE)
+        delaying_queue = self.delaying_queue = DelayingQueue()
+        caches = self.caches = JobCaches(
+            now,
+            enqueue_admission=lambda queue: admission_queue.add("/".join(queue), queue[0]),
+            evaluate_later=delaying_queue.add_all,
+        )
+        queue_stats = QueueStatsCollector(
+            caches.store, caches.queues, caches.worker_registry, now, quarantine
+        )
         job_metrics = JobMetrics(metrics.registry, leads, monotonic)
         job_evaluator = self.job_evaluator = JobEvaluator(
-            settings.options,
-            now,
-            ReconcileEnqueuer(job_queue, admission_queue, self.events, leads),
-            quarantine,
-            job_metrics,
+            caches,
+            delaying_queue,
+            ReconcileEnqueuer(job_queue, self.events, leads),
+            options=settings.options,
+            now=now,
+            queue_stats=queue_stats,
+            quarantine=quarantine,
+            metrics=job_metrics,
         )
+        self.job_resync = JobResync(session, job_evaluator, caches.store, quarantine)
         job_reconciler = JobReconciler(
             session,
             job_evaluator,
-            preconditions=PreconditionChecker(session, _cache_updates(job_evaluator)),
+            preconditions=PreconditionChecker(session, _cache_updates(caches, job_evaluator)),
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=self.events,
             metrics=metrics,
@@ -91,7 +108,13 @@ class Components:
         # Queues: admission to those with limits, their status, and those that nobody serves
         reservations = ReservationController(
             session,
-            AdmissionRounds(job_evaluator),
+            AdmissionRounds(
+                caches.admission_cache,
+                caches.queues,
+                caches.store,
+                caches.worker_registry,
+                job_evaluator,
+            ),
             now=now,
             leads=leads,
             enqueue=lambda key: admission_queue.add(key, key.partition("/")[0]),
@@ -106,12 +129,11 @@ class Components:
             # Its queue itself keeps the keys that are added while they are processed.
             on_done=lambda _queue: None,
         )
-        queue_stats, workers = job_evaluator.queue_stats, job_evaluator.worker_registry
         self.queue_status = QueueStatusWriter(
             session, queue_stats.changed_statuses, leads, quarantine, monotonic
         )
         self.unserved_queue_events = UnservedQueueEvents(
-            queue_stats.oldest_waits, workers.capacity_by_queue, self.events.record
+            queue_stats.oldest_waits, caches.worker_registry.capacity_by_queue, self.events.record
         )
 
         # Schedules
@@ -119,7 +141,8 @@ class Components:
             settings,
             session,
             leadership,
-            job_evaluator=job_evaluator,
+            scheduled_jobs=caches.scheduled_jobs,
+            on_job=lambda obj: job_evaluator.on_update(obj, just_changed=True),
             events=self.events,
             metrics=metrics,
             quarantine=quarantine,
@@ -129,15 +152,15 @@ class Components:
         # Removal of finished jobs, and of the Leases of workers that are gone
         self.retention = RetentionController(
             session,
-            job_evaluator.store,
-            queue_of=job_evaluator.queues.view,
+            caches.store,
+            queue_of=caches.queues.view,
             options=settings.retention_options,
             rate=settings.retention_rate,
             interval=settings.retention_interval,
             now=now,
             leads=leads,
             record_event=self.events.record,
-            is_needed=job_evaluator.dependency_graph.is_needed,
+            is_needed=caches.dependency_graph.is_needed,
             metrics=metrics,
             quarantine=quarantine,
         )
@@ -145,7 +168,7 @@ class Components:
             session,
             settings.watched_namespaces,
             timeout=settings.worker_timeout,
-            busy_pods=job_evaluator.store.busy_pods,
+            busy_pods=caches.store.busy_pods,
             clock=monotonic,
             leads=leads,
             metrics=metrics,
@@ -154,14 +177,16 @@ class Components:
 
         # What the metrics read on each scrape
         self.job_stats = JobStatsCollector(
-            job_evaluator,
+            caches.store,
+            queue_stats,
+            caches.worker_registry,
             settings.retention_options.namespace_limit if settings.retention else None,
         )
         job_metrics.expose(self.job_stats.stats)
         metrics.register_sources(
             leads,
-            job_evaluator.store.by_phase,
-            lambda: len(job_evaluator.delaying_queue),
+            caches.store.by_phase,
+            lambda: len(delaying_queue),
             quarantine.counts_by_kind,
         )
 
@@ -172,12 +197,10 @@ class ReconcileEnqueuer:
     def __init__(
         self,
         job_queue: WorkQueue,
-        admission_queue: WorkQueue,
         events: EventRecorder,
         leads: Callable[[], bool],
     ) -> None:
         self._job_queue = job_queue
-        self._admission_queue = admission_queue
         self._events = events
         self._leads = leads
 
@@ -189,32 +212,28 @@ class ReconcileEnqueuer:
         """Remove the job from its queue."""
         self._job_queue.discard(uid)
 
-    def enqueue_admission(self, queue: tuple[str, str]) -> None:
-        """Queue an AsyncQueue for a round of admission."""
-        self._admission_queue.add("/".join(queue), queue[0])
-
     def on_dead_letter(self, job: JobView, message: str) -> None:
         """Record an Event about a new dead letter; standbys leave that to the leader."""
         if self._leads():
             self._events.record(job_event(job, job.reason or EventReason.DEAD_LETTER, message))
 
 
-def _cache_updates(evaluator: JobEvaluator) -> CacheUpdates:
+def _cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:
     """Return where live reads that contradict the cache are stored."""
 
     def on_job(obj: JsonObject) -> None:
         evaluator.on_update(obj, just_changed=False)
 
     def on_lease(obj: JsonObject) -> None:
-        evaluator.worker_pods.on_lease_update(obj)
-        evaluator.worker_registry.on_lease_update(obj)
+        caches.worker_pods.on_lease_update(obj)
+        caches.worker_registry.on_lease_update(obj)
 
     return CacheUpdates(
-        on_pod=evaluator.worker_pods.on_pod_read,
-        on_pod_deleted=evaluator.worker_pods.on_pod_delete,
+        on_pod=caches.worker_pods.on_pod_read,
+        on_pod_deleted=caches.worker_pods.on_pod_delete,
         on_lease=on_lease,
-        on_lease_deleted=evaluator.worker_pods.on_lease_delete,
+        on_lease_deleted=caches.worker_pods.on_lease_delete,
         on_job=on_job,
         on_job_deleted=evaluator.on_delete,
-        is_current=evaluator.is_current,
+        is_current=caches.is_current,
     )

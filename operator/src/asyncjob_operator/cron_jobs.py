@@ -11,6 +11,7 @@ from asyncjob.kube.informer import list_into
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.names import CRON_JOBS, collection_path
 from asyncjob_operator.cache.adapters import InformerStore
+from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
 from asyncjob_operator.controllers.cron_job_evaluator import (
     CronJobEvaluator,
     CronJobStore,
@@ -18,9 +19,9 @@ from asyncjob_operator.controllers.cron_job_evaluator import (
 )
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import (
     MAX_PER_NAMESPACE,
+    DelayingQueue,
     ItemBackoff,
     Leadership,
     ReconcilePool,
@@ -44,7 +45,10 @@ READ_VERBS: Final = ("get", "list", "watch")
 
 
 class CronJobs:
-    """Takes schedules once all jobs are known, and acts on them while leading."""
+    """Takes schedules once all jobs are known, and acts on them while leading.
+
+    `on_job` is called with each job that a write has created or changed.
+    """
 
     def __init__(
         self,
@@ -52,34 +56,35 @@ class CronJobs:
         session: KubeSession,
         leadership: Leadership,
         *,
-        job_evaluator: JobEvaluator,
+        scheduled_jobs: ScheduledJobCache,
+        on_job: Callable[[JsonObject], None],
         events: EventRecorder,
         metrics: OperatorMetrics,
         quarantine: Quarantine,
         now: Callable[[], Now],
     ) -> None:
-        def on_job(obj: JsonObject) -> None:
-            job_evaluator.on_update(obj, just_changed=True)
-
         def enqueue(uid: str) -> None:
             cron = self.evaluator.locate(uid)
             queue.add(uid, cron.namespace if cron else "")
 
         self._session = session
+        self._quarantine = quarantine
+        self._delaying_queue = DelayingQueue()
         queue = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
         self.evaluator = CronJobEvaluator(
             settings.identity,
-            job_evaluator.scheduled_jobs,
+            scheduled_jobs,
             now,
             enqueue,
-            prunes_history=settings.retention,
+            delaying_queue=self._delaying_queue,
             quarantine=quarantine,
+            prunes_history=settings.retention,
             dedup_window=settings.retention_options.dedup_window,
         )
         self.collection = KopfCollection(
             "schedules",
             {
-                namespace: CronJobStore(self.evaluator, namespace)
+                namespace: CronJobStore(self.evaluator, namespace, quarantine)
                 for namespace in settings.watched_namespaces
             },
             self._resync,
@@ -112,12 +117,14 @@ class CronJobs:
         if not store.synced.is_set():
             await list_into(self._session, collection_path(namespace, CRON_JOBS), store)
             return
-        repaired = await resync_cron_jobs(self._session, namespace, self.evaluator)
+        repaired = await resync_cron_jobs(
+            self._session, namespace, self.evaluator, self._quarantine
+        )
         if repaired:
             log.info("schedules resynced", namespace=namespace, repaired=repaired)
 
     async def _run_requeue_timer(self, health: LoopHealth) -> None:
-        delaying_queue, time_slice = self.evaluator.delaying_queue, TimeSlice()
+        delaying_queue, time_slice = self._delaying_queue, TimeSlice()
         while True:
             health.tick()
             await delaying_queue.wait(monotonic(), MAX_SLEEP)

@@ -10,7 +10,7 @@ from asyncjob_operator.cache.adapters import (
     PodCacheAdapter,
     WorkerLeaseCacheAdapter,
 )
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.supervision import TaskSupervisor
@@ -27,25 +27,28 @@ class Informers:
         namespaces: tuple[str | None, ...],
         tasks: TaskSupervisor,
         quarantine: Quarantine,
+        *,
+        worker_pods: WorkerPodCache,
+        worker_registry: WorkerRegistry,
     ) -> None:
         self.names: list[str] = []
         self._session = session
         self._quarantine = quarantine
         self._namespaces = namespaces
         self._tasks = tasks
+        self._worker_pods = worker_pods
+        self._worker_registry = worker_registry
 
-    def start(
-        self, evaluator: JobEvaluator, findings: Findings, *, recovery: bool
-    ) -> list[InformerStore]:
+    def start(self, findings: Findings, *, recovery: bool) -> list[InformerStore]:
         """Follow what may be seen and return what has to be listed before anything is judged."""
         scopes: list[InformerStore] = []
         if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
-            evaluator.worker_pods.pods_known = True
-            adapter: CacheAdapter = PodCacheAdapter(evaluator.worker_pods)
+            self._worker_pods.mark_pods_watched()
+            adapter: CacheAdapter = PodCacheAdapter(self._worker_pods)
             scopes += self._start_informers("pods", pods_path, adapter)
         if findings.allows("list", "leases") and findings.allows("watch", "leases"):
-            evaluator.worker_registry.leases_watched = True
-            adapter = WorkerLeaseCacheAdapter(evaluator.worker_pods, evaluator.worker_registry)
+            self._worker_registry.mark_leases_watched()
+            adapter = WorkerLeaseCacheAdapter(self._worker_pods, self._worker_registry)
             scopes += self._start_informers("leases", leases_path, adapter)
         return scopes
 

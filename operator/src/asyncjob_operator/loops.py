@@ -11,12 +11,11 @@ from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF, TimeSlice
 from asyncjob_operator.controllers.events import UnservedQueueEvents
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
-from asyncjob_operator.controllers.job_informer import ResyncResult, resync_jobs
+from asyncjob_operator.controllers.job_informer import JobResync, ResyncResult
 from asyncjob_operator.controllers.queue_status import QUEUE_STATUS_INTERVAL, QueueStatusWriter
 from asyncjob_operator.controllers.retention import RetentionController
 from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
-from asyncjob_operator.controllers.workqueue import Leadership
+from asyncjob_operator.controllers.workqueue import DelayingQueue, Leadership
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import find_missing_policies
 from asyncjob_operator.telemetry.logs import RecoverySummary
@@ -61,27 +60,32 @@ class ResyncTimer:
 
 
 async def run_requeue_timer(
-    evaluator: JobEvaluator, metrics: OperatorMetrics, health: LoopHealth
+    delaying_queue: DelayingQueue,
+    evaluate: Callable[[str], None],
+    metrics: OperatorMetrics,
+    health: LoopHealth,
 ) -> None:
     """Evaluate each job again when its requeue time has come."""
     while True:
         health.tick()
-        await evaluator.delaying_queue.wait(monotonic(), MAX_SLEEP)
+        await delaying_queue.wait(monotonic(), MAX_SLEEP)
         started_at = monotonic()
-        late_by = evaluator.delaying_queue.late_by(started_at)
+        late_by = delaying_queue.late_by(started_at)
         if late_by is not None:
             metrics.scheduler_lag.observe(late_by)
-        evaluated = await _evaluate_due(evaluator, started_at)
+        evaluated = await _evaluate_due(delaying_queue, evaluate, started_at)
         metrics.cycles.inc()
         metrics.cycle_seconds.observe(monotonic() - started_at)
         log.debug("due jobs evaluated" if evaluated else "nothing due", jobs=evaluated)
 
 
-async def _evaluate_due(evaluator: JobEvaluator, now: float) -> int:
+async def _evaluate_due(
+    delaying_queue: DelayingQueue, evaluate: Callable[[str], None], now: float
+) -> int:
     evaluated, time_slice = 0, TimeSlice()
-    while due := evaluator.delaying_queue.pop_due(now, REQUEUE_BATCH):
+    while due := delaying_queue.pop_due(now, REQUEUE_BATCH):
         for uid in due:
-            evaluator.evaluate(uid)
+            evaluate(uid)
             await time_slice.yield_if_due()
         evaluated += len(due)
         await asyncio.sleep(0)
@@ -89,9 +93,8 @@ async def _evaluate_due(evaluator: JobEvaluator, now: float) -> int:
 
 
 async def run_resync(
-    session: KubeSession,
+    resync: JobResync,
     namespaces: tuple[str | None, ...],
-    evaluator: JobEvaluator,
     *,
     metrics: OperatorMetrics,
     timer: ResyncTimer,
@@ -110,7 +113,7 @@ async def run_resync(
         repaired = 0
         for namespace in namespaces:
             try:
-                repaired += (await resync_namespace(session, namespace, evaluator, metrics)).total
+                repaired += (await resync_namespace(resync, namespace, metrics)).total
             except ApiError as error:
                 health.attempted()
                 log.warning("resync failed", namespace=namespace, error=str(error))
@@ -121,10 +124,10 @@ async def run_resync(
 
 
 async def resync_namespace(
-    session: KubeSession, namespace: str | None, evaluator: JobEvaluator, metrics: OperatorMetrics
+    resync: JobResync, namespace: str | None, metrics: OperatorMetrics
 ) -> ResyncResult:
     """Compare one namespace, or all, and count what was repaired; raises what a request raises."""
-    repairs = await resync_jobs(session, namespace, evaluator)
+    repairs = await resync.run(namespace)
     for kind, count in repairs.by_kind.items():
         metrics.resync_repairs.labels(kind).inc(count)
     level = log.info if repairs.total else log.debug

@@ -113,12 +113,14 @@ class Operator:
             settings.watched_namespaces,
             self._tasks,
             self._components.quarantine,
+            worker_pods=self._components.caches.worker_pods,
+            worker_registry=self._components.caches.worker_registry,
         )
         self._kopf_collections: dict[str, KopfCollection] = {
             QUEUES: queue_collection(
                 session,
                 settings.watched_namespaces,
-                self._components.job_evaluator.queues,
+                self._components.caches.queues,
                 self._components.quarantine,
                 settings.resync_interval,
             ),
@@ -151,7 +153,7 @@ class Operator:
         self._follow_kopf()
         self._tasks.start(ELECTION_LOOP, self._run_election)
         listed = self._kopf_collections[QUEUES].start(self._tasks)
-        listed += self._informers.start(self._components.job_evaluator, findings, recovery=recovery)
+        listed += self._informers.start(findings, recovery=recovery)
         self._tasks.start("jobs", lambda health: self._list_and_start(listed, health))
 
     async def stop(self) -> None:
@@ -194,7 +196,7 @@ class Operator:
             evaluator.on_delete_event(obj)
         else:
             evaluator.on_update(obj, just_changed=True)
-        evaluator.watch_position.observe(obj)
+        self._components.caches.watch_position.observe(obj)
 
     def on_watch_progress(self, watched: WatchedCollection) -> None:
         """Record that a watch of kopf's has received something, a bookmark included."""
@@ -358,15 +360,17 @@ class Operator:
 
     async def _run_requeue_timer(self, health: LoopHealth) -> None:
         with self._metrics.recovery_errors.count_exceptions():
-            await run_requeue_timer(self._components.job_evaluator, self._metrics, health)
+            await run_requeue_timer(
+                self._components.delaying_queue,
+                self._components.job_evaluator.evaluate,
+                self._metrics,
+                health,
+            )
 
     async def _resync_namespace(self, namespace: str | None) -> str:
-        parts, metrics = self._components, self._metrics
-        version = (
-            await resync_namespace(self._session, namespace, parts.job_evaluator, metrics)
-        ).version
+        result = await resync_namespace(self._components.job_resync, namespace, self._metrics)
         self._on_job_watch_progress(namespace)
-        return version
+        return result.version
 
     async def _check_policies(self, health: LoopHealth) -> None:
         await run_policy_checks(
@@ -374,11 +378,9 @@ class Operator:
         )
 
     async def _run_resync(self, health: LoopHealth) -> None:
-        settings, evaluator = self._settings, self._components.job_evaluator
         await run_resync(
-            self._session,
-            settings.watched_namespaces,
-            evaluator,
+            self._components.job_resync,
+            self._settings.watched_namespaces,
             metrics=self._metrics,
             timer=self._resync_timer,
             on_resync=self._on_resync,

@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.controllers.admission import AdmissionRounds
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.decision import Admit
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.core.options import DecisionOptions
+from support.evaluation import evaluation
 from support.snapshots import at, raw
-from support.vitals import quarantine
 
 QUEUE = ("ns", "default")
 NAMES = ("a", "b", "c", "d")
@@ -91,8 +88,9 @@ class Operator:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.observer = JobEvaluator(DecisionOptions(), self.moment, self, quarantine=quarantine())
-        self.admissions = AdmissionRounds(self.observer)
+        made = evaluation(self.moment, self)
+        self.observer, self.caches = made.evaluator, made.caches
+        self.admissions = made.admission_rounds()
         self.pending: list[Callable[[], None]] = []
         self.sync_queue()
 
@@ -101,14 +99,13 @@ class Operator:
 
     def enqueue(self, uid: str, lane: str) -> None: ...
     def dequeue(self, uid: str) -> None: ...
-    def enqueue_admission(self, queue: tuple[str, str]) -> None: ...
     def on_dead_letter(self, job: JobView, message: str) -> None: ...
 
     def sync_job(self, name: str) -> None:
         self.observer.on_update(deepcopy(self.server.jobs[name]), just_changed=True)
 
     def sync_queue(self) -> None:
-        self.observer.queues.on_update(deepcopy(self.server.queue))
+        self.caches.queues.on_update(deepcopy(self.server.queue))
 
     def allot(self) -> None:
         """Plan with what is known here; the write comes later, if at all."""
@@ -189,7 +186,7 @@ def prepared(limit: int) -> tuple[Server, tuple[Operator, Operator]]:
     server = Server(maxConcurrency=limit)
     operators = (Operator(server), Operator(server))
     for operator in operators:
-        operator.observer.worker_registry.slots = lambda *_: 100  # type: ignore[method-assign]
+        operator.caches.worker_registry.slots = lambda *_: 100  # type: ignore[method-assign]
         for name in NAMES:
             operator.sync_job(name)
     return server, operators

@@ -173,9 +173,9 @@ def test_an_object_is_read_or_refused_as_of_another_version(
 @given(st.lists(mutated_object([LEASE, POD]), max_size=6))
 def test_what_others_write_about_workers_leaves_the_counts_of_a_queue_right(written: Any) -> None:
     now = Now(monotonic=100.0, wall=1.8e9)
-    pods = WorkerPodCache(lambda: now, lambda _namespace, _uid: None)
-    registry = WorkerRegistry(lambda: 100.0, lambda _queue, _types: None, lambda _queue: None)
-    registry.leases_watched = True
+    pods = WorkerPodCache(lambda: now)
+    registry = WorkerRegistry(lambda: 100.0, lambda _queue: None)
+    registry.mark_leases_watched()
     for number, obj in enumerate(map(as_sent, written)):
         versioned = {
             **obj,

@@ -25,7 +25,7 @@ from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.controllers.workqueue import DelayingQueue, ItemBackoff
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.jobs import run_body
 from asyncjob_operator.core.schedules.view import Run, read_cron_job
@@ -58,7 +58,12 @@ class CronJobReconcilerHarness:
         session = cast("KubeSession", self.session)
         self.notices = EventRecorder(session, "me", self.now, self.metrics, quarantine())
         self.schedules = CronJobEvaluator(
-            "me", self.children, self.now, self.wanted.append, quarantine=quarantine()
+            "me",
+            self.children,
+            self.now,
+            self.wanted.append,
+            delaying_queue=DelayingQueue(),
+            quarantine=quarantine(),
         )
         self.actor = CronJobReconciler(
             session,

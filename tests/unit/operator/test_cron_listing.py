@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any, cast
 
 from asyncjob.errors import ExpiredError
@@ -15,26 +16,48 @@ from asyncjob_operator.controllers.cron_job_evaluator import (
     CronJobStore,
     resync_cron_jobs,
 )
+from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.kube.clock import current_time
+from asyncjob_operator.telemetry.quarantine import Quarantine
+from support import vitals
 from support.fake_session import FakeSession
 from support.schedules import raw_cron
-from support.vitals import quarantine
 
 PATH = collection_path("ns", CRON_JOBS)
 
 
-def prepared(*names: str) -> tuple[FakeSession, KubeSession, CronJobEvaluator]:
-    server = FakeSession()
+@dataclass
+class Schedules:
+    """An evaluator of schedules, and what lists them into it."""
+
+    session: KubeSession
+    evaluator: CronJobEvaluator
+    quarantine: Quarantine
+
+    async def resync(self, namespace: str) -> int:
+        return await resync_cron_jobs(self.session, namespace, self.evaluator, self.quarantine)
+
+    def store(self) -> CronJobStore:
+        return CronJobStore(self.evaluator, "ns", self.quarantine)
+
+
+def prepared(*names: str) -> tuple[FakeSession, Schedules]:
+    server, quarantine = FakeSession(), vitals.quarantine()
     for name in names:
         server.put(f"{PATH}/{name}", raw_cron(name))
-    schedules = CronJobEvaluator(
-        "me", ScheduledJobCache(), current_time, lambda _uid: None, quarantine=quarantine()
+    evaluator = CronJobEvaluator(
+        "me",
+        ScheduledJobCache(),
+        current_time,
+        lambda _uid: None,
+        delaying_queue=DelayingQueue(),
+        quarantine=quarantine,
     )
-    return server, cast("KubeSession", server), schedules
+    return server, Schedules(cast("KubeSession", server), evaluator, quarantine)
 
 
-def known(schedules: CronJobEvaluator) -> set[str]:
-    return {name for _, name in schedules.names_in(None)}
+def known(schedules: Schedules) -> set[str]:
+    return {name for _, name in schedules.evaluator.names_in(None)}
 
 
 def reads(server: FakeSession) -> list[str]:
@@ -43,28 +66,28 @@ def reads(server: FakeSession) -> list[str]:
 
 
 async def test_a_schedule_deleted_while_nobody_watched_is_forgotten() -> None:
-    server, session, schedules = prepared("kept", "gone")
-    assert await resync_cron_jobs(session, "ns", schedules) == 2
+    server, schedules = prepared("kept", "gone")
+    assert await schedules.resync("ns") == 2
     assert known(schedules) == {"kept", "gone"}
     del server.objects[f"{PATH}/gone"]
-    assert await resync_cron_jobs(session, "ns", schedules) == 1
+    assert await schedules.resync("ns") == 1
     assert known(schedules) == {"kept"}
 
 
 async def test_what_is_known_as_it_is_is_not_read_again() -> None:
-    server, session, schedules = prepared("same", "changed")
-    await resync_cron_jobs(session, "ns", schedules)
+    server, schedules = prepared("same", "changed")
+    await schedules.resync("ns")
     server.requests.clear()
     server.put(f"{PATH}/changed", raw_cron("changed", suspend=True))
-    assert await resync_cron_jobs(session, "ns", schedules) == 1
+    assert await schedules.resync("ns") == 1
     assert reads(server) == [cron_job_path("ns", "changed")]
-    changed = schedules.locate("uid-changed")
+    changed = schedules.evaluator.locate("uid-changed")
     assert changed is not None
     assert changed.suspend
 
 
 async def test_a_comparison_asks_for_metadata_and_reads_what_is_quarantined_once() -> None:
-    server, session, schedules = prepared()
+    server, schedules = prepared()
     server.put(f"{PATH}/odd", raw_cron("odd", concurrencyPolicy="Perhaps"))
     asked: list[str] = []
     pages = server.pages
@@ -75,32 +98,32 @@ async def test_a_comparison_asks_for_metadata_and_reads_what_is_quarantined_once
 
     server.pages = noted  # type: ignore[method-assign]  # to see what it is asked for
     for _ in range(3):
-        await resync_cron_jobs(session, "ns", schedules)
+        await schedules.resync("ns")
     assert asked == [METADATA_LIST_TYPE] * 3
     assert reads(server) == [cron_job_path("ns", "odd")]
     assert schedules.quarantine.counts_by_kind() == {"AsyncCronJob": 1}
     del server.objects[f"{PATH}/odd"]
-    await resync_cron_jobs(session, "ns", schedules)
+    await schedules.resync("ns")
     assert not schedules.quarantine.counts_by_kind()
 
 
 async def test_one_seen_while_the_list_is_read_is_kept() -> None:
-    server, session, schedules = prepared("kept")
+    server, schedules = prepared("kept")
     real_pages = server.pages
 
     async def paged(path: str, params: Any = None, *, accept: str = "") -> Any:
-        schedules.on_update(cast("Any", raw_cron("late")))
+        schedules.evaluator.on_update(cast("Any", raw_cron("late")))
         async for page in real_pages(path, params, accept=accept):
             yield page
 
     server.pages = paged  # type: ignore[method-assign]  # another is created meanwhile
-    await resync_cron_jobs(session, "ns", schedules)
+    await schedules.resync("ns")
     assert known(schedules) == {"kept", "late"}
 
 
 async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
-    server, session, schedules = prepared("anew")
-    await resync_cron_jobs(session, "ns", schedules)
+    server, schedules = prepared("anew")
+    await schedules.resync("ns")
     del server.objects[f"{PATH}/anew"]
     real_pages = server.pages
 
@@ -109,35 +132,35 @@ async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
             yield page
         anew = raw_cron("anew")
         anew["metadata"] |= {"uid": "another", "resourceVersion": "5000"}
-        schedules.on_update(anew)
+        schedules.evaluator.on_update(anew)
 
     server.pages = paged  # type: ignore[method-assign]  # the watch goes on meanwhile
-    await resync_cron_jobs(session, "ns", schedules)
-    assert schedules.locate("another") is not None
+    await schedules.resync("ns")
+    assert schedules.evaluator.locate("another") is not None
 
 
 async def test_another_namespaces_schedules_are_left_alone() -> None:
-    _, session, schedules = prepared("kept")
-    await resync_cron_jobs(session, "ns", schedules)
-    await resync_cron_jobs(session, "other", schedules)
+    _, schedules = prepared("kept")
+    await schedules.resync("ns")
+    await schedules.resync("other")
     assert known(schedules) == {"kept"}
 
 
 async def test_a_list_shows_one_after_the_other_and_forgets_what_is_not_in_it() -> None:
-    server, session, schedules = prepared("kept", "gone")
-    store = CronJobStore(schedules, "ns")
-    await list_into(session, PATH, store)
+    server, schedules = prepared("kept", "gone")
+    store = schedules.store()
+    await list_into(schedules.session, PATH, store)
     assert store.synced.is_set()
     assert known(schedules) == {"kept", "gone"}
     del server.objects[f"{PATH}/gone"]
-    await list_into(session, PATH, store)
+    await list_into(schedules.session, PATH, store)
     assert known(schedules) == {"kept"}
 
 
 async def test_a_list_that_breaks_off_forgets_nobody() -> None:
-    server, session, schedules = prepared("one", "two")
-    store = CronJobStore(schedules, "ns")
-    await list_into(session, PATH, store)
+    server, schedules = prepared("one", "two")
+    store = schedules.store()
+    await list_into(schedules.session, PATH, store)
 
     real_pages = server.pages
 
@@ -148,7 +171,7 @@ async def test_a_list_that_breaks_off_forgets_nobody() -> None:
 
     server.pages = broken  # type: ignore[method-assign]  # after the first page
     try:
-        await list_into(session, PATH, store)
+        await list_into(schedules.session, PATH, store)
     except ExpiredError:
         pass
     else:
@@ -157,8 +180,8 @@ async def test_a_list_that_breaks_off_forgets_nobody() -> None:
 
 
 def test_one_that_cannot_be_taken_is_quarantined_until_it_is_gone() -> None:
-    _, _, schedules = prepared()
-    store = CronJobStore(schedules, "ns")
+    _, schedules = prepared()
+    store = schedules.store()
     odd = raw_cron("odd", concurrencyPolicy="Perhaps")
     store.apply(WatchEvent("ADDED", odd))
     store.apply(WatchEvent("ADDED", raw_cron("well")))
@@ -169,22 +192,22 @@ def test_one_that_cannot_be_taken_is_quarantined_until_it_is_gone() -> None:
 
 
 def test_a_deletion_that_is_told_late_does_not_take_its_successor() -> None:
-    _, _, schedules = prepared()
+    _, schedules = prepared()
     anew = raw_cron("anew")
     anew["metadata"] |= {"uid": "another", "resourceVersion": "30"}
-    schedules.on_update(anew)
-    schedules.on_delete(("ns", "anew"), "20")
+    schedules.evaluator.on_update(anew)
+    schedules.evaluator.on_delete(("ns", "anew"), "20")
     assert known(schedules) == {"anew"}
-    schedules.on_delete(("ns", "anew"), "40")
+    schedules.evaluator.on_delete(("ns", "anew"), "40")
     assert not known(schedules)
 
 
 def test_nothing_of_a_template_is_kept() -> None:
-    _, _, schedules = prepared()
+    _, schedules = prepared()
 
     payload = ["x" * 250_000]
     template = {"spec": {"type": "test", "payload": payload}}
-    schedules.on_update(raw_cron(jobTemplate=template))
+    schedules.evaluator.on_update(raw_cron(jobTemplate=template))
     assert known(schedules) == {"nightly"}
     assert not _reaches(schedules, payload)
     assert _reaches(template, payload)

@@ -2,11 +2,9 @@
 
 import asyncio
 import time
-from typing import cast
 
 import pytest
 
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.loops import REQUEUE_BATCH, run_requeue_timer
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
@@ -45,7 +43,7 @@ async def test_others_have_their_turn_between_the_jobs_of_one_batch() -> None:
 
     beside = asyncio.create_task(other())
     keeping = asyncio.create_task(
-        run_requeue_timer(cast("JobEvaluator", slow), OperatorMetrics(), loop_health())
+        run_requeue_timer(slow.delaying_queue, slow.evaluate, OperatorMetrics(), loop_health())
     )
     await slow.done.wait()
     beside.cancel()

@@ -195,7 +195,7 @@ async def test_a_dependency_that_disappears_takes_nothing_back_from_who_was_let_
 
 
 def record(harness: OperatorHarness, name: str) -> FinishedJob:
-    [found] = [one for one in harness.observer.store.finished() if one.name == name]
+    [found] = [one for one in harness.caches.store.finished() if one.name == name]
     return found
 
 
@@ -209,14 +209,14 @@ async def test_what_somebody_waits_for_is_needed_until_the_last_has_started(
     for name in ("p", "c"):
         harness.end(name)
     await harness.settle()
-    needed = harness.observer.dependency_graph.is_needed
+    needed = harness.caches.dependency_graph.is_needed
     assert needed(record(harness, "p"))
     assert needed(record(harness, "c"))
     harness.end("free")
     await harness.settle()
     assert needed(record(harness, "p"))
     harness.start("sum")
-    assert not any(needed(one) for one in harness.observer.store.finished())
+    assert not any(needed(one) for one in harness.caches.store.finished())
 
 
 async def test_a_retry_does_not_wait_for_dependencies_again(harness: OperatorHarness) -> None:
@@ -240,7 +240,7 @@ async def test_jobs_without_ties_leave_no_trace_but_their_names(harness: Operato
     harness.create("b", "a", parent="a")
     harness.delete("b")
     harness.delete("a")
-    relations = harness.observer.store.relations
+    relations = harness.caches.store.relations
     assert not relations._by_name
     assert not relations._open_children._groups
     assert not relations._failed_children._groups

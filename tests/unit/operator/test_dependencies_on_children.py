@@ -140,9 +140,9 @@ async def test_a_parent_in_another_namespace_is_none(harness: OperatorHarness) -
     elsewhere["metadata"]["namespace"] = "elsewhere"
     harness.observer.on_update(elsewhere, just_changed=True)
     harness.create("child", parent="p")
-    child = harness.observer.store.get("uid-child")
+    child = harness.caches.store.get("uid-child")
     assert child
-    assert harness.observer.dependency_graph.dependencies(child).parent is None
+    assert harness.caches.dependency_graph.dependencies(child).parent is None
 
 
 async def test_success_in_spite_of_a_cancel_takes_nobody_along(harness: OperatorHarness) -> None:

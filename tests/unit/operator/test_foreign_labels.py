@@ -4,6 +4,7 @@ from typing import Any
 
 from asyncjob_operator.cache.scheduled_jobs import MAX_NAMES, MAX_ORPHANS
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
+from asyncjob_operator.controllers.workqueue import DelayingQueue
 from support.audience import Audience
 from support.schedules import raw_cron, settled
 from support.snapshots import POD, POD_UID, roll_lease, running, stamp
@@ -35,9 +36,14 @@ def test_a_job_cancelled_with_cascade_takes_no_child_in_another_namespace_with_i
 
 def test_runs_in_another_namespace_are_none_of_a_schedule_and_are_not_removed() -> None:
     audience = Audience()
-    children, wanted = audience.observer.scheduled_jobs, list[str]()
+    children, wanted = audience.caches.scheduled_jobs, list[str]()
     schedules = CronJobEvaluator(
-        "me", children, audience.moment, wanted.append, quarantine=quarantine()
+        "me",
+        children,
+        audience.moment,
+        wanted.append,
+        delaying_queue=DelayingQueue(),
+        quarantine=quarantine(),
     )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), successfulJobsHistoryLimit=0))
     wanted.clear()
@@ -52,15 +58,15 @@ def test_a_pod_of_another_namespace_with_the_holders_uid_brings_up_nothing() -> 
     audience = Audience()
     audience.see("job", phase="Running", **running())
     meta: Any = {"namespace": "other", "name": POD, "uid": POD_UID, "resourceVersion": "1"}
-    audience.observer.worker_pods.on_pod_update({"metadata": meta, "status": {"phase": "Failed"}})
+    audience.caches.worker_pods.on_pod_update({"metadata": meta, "status": {"phase": "Failed"}})
     assert audience.wanted == {}
-    assert audience.observer.store.held_by("other", POD_UID) == []
-    assert audience.observer.store.held_by("ns", POD_UID) == ["uid-job"]
+    assert audience.caches.store.held_by("other", POD_UID) == []
+    assert audience.caches.store.held_by("ns", POD_UID) == ["uid-job"]
 
 
 def test_names_of_the_jobs_of_unknown_schedules_are_not_kept_for_ever() -> None:
     audience = Audience()
-    children = audience.observer.scheduled_jobs
+    children = audience.caches.scheduled_jobs
     for number in range(2 * MAX_ORPHANS):
         uid = audience.see(f"j{number}", cron=f"made-up-{number}")
         audience.observer.on_delete(uid)
@@ -70,10 +76,15 @@ def test_names_of_the_jobs_of_unknown_schedules_are_not_kept_for_ever() -> None:
 
 def test_names_of_a_schedule_that_is_known_outlive_its_jobs_and_go_with_it() -> None:
     audience = Audience()
-    children = audience.observer.scheduled_jobs
+    children = audience.caches.scheduled_jobs
     audience.observer.on_delete(audience.see("early", cron=CRON))
     schedules = CronJobEvaluator(
-        "me", children, audience.moment, lambda _: None, quarantine=quarantine()
+        "me",
+        children,
+        audience.moment,
+        lambda _: None,
+        delaying_queue=DelayingQueue(),
+        quarantine=quarantine(),
     )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00")))
     for number in range(MAX_ORPHANS + 1):
@@ -89,7 +100,7 @@ def test_names_of_a_schedule_that_is_known_outlive_its_jobs_and_go_with_it() -> 
 def test_a_job_whose_label_changes_is_of_one_schedule_only() -> None:
     changed: list[tuple[str, str]] = []
     audience = Audience()
-    children = audience.observer.scheduled_jobs
+    children = audience.caches.scheduled_jobs
     children.add_listener(changed.append)
     audience.see("job", cron="one")
     audience.see("job", cron="two")
@@ -101,17 +112,17 @@ def test_a_job_whose_label_changes_is_of_one_schedule_only() -> None:
 
 def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_gone() -> None:
     audience = Audience()
-    calls = audience.observer.worker_registry
+    calls = audience.caches.worker_registry
     audience.queue(maxConcurrency=1)
     for pod in ("a", "b"):
         calls.on_lease_update(roll_lease(pod, 0, types=[pod]))
     unserved = audience.see("first", admitted=True, spec={"type": "a"}, retries=1)
-    hall = audience.observer.admission_cache.get(("ns", "default"))
+    hall = audience.caches.admission_cache.get(("ns", "default"))
     assert hall
     place = {"uid": unserved, "name": "first", "time": stamp(0)}
     meta: Any = {"namespace": "ns", "name": "default", "resourceVersion": "900"}
     status: Any = {"reservations": [place]}
-    audience.observer.queues.on_update(
+    audience.caches.queues.on_update(
         {"metadata": meta, "spec": {"maxConcurrency": 1}, "status": status}
     )
     other, same = (
@@ -132,12 +143,12 @@ def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_go
 
 def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_time() -> None:
     audience = Audience()
-    calls = audience.observer.worker_registry
+    calls = audience.caches.worker_registry
     audience.queue(maxConcurrency=1)
     calls.on_lease_update(roll_lease("a", 0, types=["a"]))
     uid = audience.see("job", spec={"type": "b", "queueTimeoutSeconds": 1000})
-    assert audience.observer.delaying_queue._heap.next_time() == 1000
-    hall = audience.observer.admission_cache.get(("ns", "default"))
+    assert audience.delaying_queue._heap.next_time() == 1000
+    hall = audience.caches.admission_cache.get(("ns", "default"))
     assert hall
     assert uid not in hall.pending
     calls.on_lease_update(roll_lease("b", 0, types=["b"]))
@@ -148,7 +159,7 @@ def test_a_dismissed_run_is_removed_with_its_history_although_a_redrive_was_requ
     audience = Audience()
     end: dict[str, Any] = {"completionTime": stamp(0), "spec": {"redrive": 1}}
     audience.see("run", cron=CRON, phase="DeadLetter", **end)
-    [dead] = audience.observer.scheduled_jobs.jobs_of(("ns", CRON))
+    [dead] = audience.caches.scheduled_jobs.jobs_of(("ns", CRON))
     audience.see("run", cron=CRON, phase="Cancelled", **end)
-    [dismissed] = audience.observer.scheduled_jobs.jobs_of(("ns", CRON))
+    [dismissed] = audience.caches.scheduled_jobs.jobs_of(("ns", CRON))
     assert (dead.has_open_request, dismissed.has_open_request) == (True, False)

@@ -6,10 +6,9 @@ from typing import Any, cast
 from asyncjob.kube import KubeSession
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import job_path
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
-from asyncjob_operator.controllers.job_informer import load_jobs, resync_jobs
-from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.controllers.job_informer import JobResync, load_jobs
 from asyncjob_operator.kube.clock import current_time
+from support.evaluation import Evaluation, evaluation
 from support.fake_session import FakeSession, Object
 from support.snapshots import raw
 from support.vitals import quarantine
@@ -20,7 +19,6 @@ class Nobody:
 
     def enqueue(self, uid: str, lane: str) -> None: ...
     def dequeue(self, _uid: str) -> None: ...
-    def enqueue_admission(self, *_: object) -> None: ...
 
     def on_dead_letter(self, *_: object) -> None: ...
 
@@ -40,42 +38,45 @@ class Server(FakeSession):
             yield {"metadata": {}, "items": found[start : start + 2]}
 
 
-async def prepared(*names: str) -> tuple[Server, KubeSession, JobEvaluator]:
+async def prepared(*names: str) -> tuple[Server, JobResync, Evaluation]:
     server = Server()
     for name in names:
         server.put(job_path("ns", name), cast("Any", raw(name)))
-    session, observer = (
-        cast("KubeSession", server),
-        JobEvaluator(DecisionOptions(), current_time, Nobody(), quarantine=quarantine()),
-    )
-    assert (await load_jobs(session, "ns", observer, lambda: None)).count == len(names)
-    return server, session, observer
+    session, marks = cast("KubeSession", server), quarantine()
+    made = evaluation(current_time, Nobody(), quarantine=marks)
+    loaded = await load_jobs(session, "ns", made.evaluator, lambda: None)
+    assert loaded.count == len(names)
+    return server, JobResync(session, made.evaluator, made.caches.store, marks), made
 
 
 async def test_where_nothing_was_lost_nothing_is_read_again() -> None:
-    server, session, observer = await prepared("a", "b", "c")
+    server, resync, _ = await prepared("a", "b", "c")
     server.requests.clear()
-    assert (await resync_jobs(session, "ns", observer)).total == 0
+    assert (await resync.run("ns")).total == 0
     assert server.requests == []
 
 
 async def test_a_lost_deletion_a_lost_change_and_a_lost_creation_are_repaired() -> None:
-    server, session, observer = await prepared("gone", "changed", "same")
+    server, resync, made = await prepared("gone", "changed", "same")
     del server.objects[job_path("ns", "gone")]
     server.put(job_path("ns", "changed"), cast("Any", raw("changed", spec={"cancel": True})))
     server.put(job_path("ns", "new"), cast("Any", raw("new")))
-    repairs = await resync_jobs(session, "ns", observer)
+    repairs = await resync.run("ns")
     assert (repairs.added, repairs.changed, repairs.deleted) == (1, 1, 1)
-    assert {uid for uid, _ in observer.store.addresses()} == {"uid-changed", "uid-same", "uid-new"}
-    changed = observer.store.get("uid-changed")
+    assert {uid for uid, _ in made.caches.store.addresses()} == {
+        "uid-changed",
+        "uid-same",
+        "uid-new",
+    }
+    changed = made.caches.store.get("uid-changed")
     assert changed
     assert changed.control.cancel
 
 
 async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() -> None:
-    server, session, observer = await prepared("a")
+    server, resync, made = await prepared("a")
     late = server.put(job_path("ns", "late"), cast("Any", raw("late")))
-    observer.on_update(late, just_changed=True)
+    made.evaluator.on_update(late, just_changed=True)
     listed = server.objects.pop(job_path("ns", "late"))
     real_get = server.get
 
@@ -84,21 +85,21 @@ async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() 
         return await real_get(path, params)
 
     server.get = get  # type: ignore[method-assign]  # lists before it reads
-    assert (await resync_jobs(session, "ns", observer)).total == 0
-    assert "uid-late" in observer.store
+    assert (await resync.run("ns")).total == 0
+    assert "uid-late" in made.caches.store
 
 
 async def test_a_job_of_the_same_name_made_anew_replaces_the_one_deleted() -> None:
-    server, session, observer = await prepared("a")
+    server, resync, made = await prepared("a")
     renewed = cast("Any", raw("a"))
     renewed["metadata"]["uid"] = "second"
     server.put(job_path("ns", "a"), renewed)
-    repairs = await resync_jobs(session, "ns", observer)
+    repairs = await resync.run("ns")
     assert (repairs.added, repairs.deleted) == (1, 1)
-    assert {uid for uid, _ in observer.store.addresses()} == {"second"}
+    assert {uid for uid, _ in made.caches.store.addresses()} == {"second"}
 
 
 async def test_another_namespaces_jobs_are_not_taken_for_deleted() -> None:
-    _, session, observer = await prepared("a")
-    assert (await resync_jobs(session, "other", observer)).total == 0
-    assert "uid-a" in observer.store
+    _, resync, made = await prepared("a")
+    assert (await resync.run("other")).total == 0
+    assert "uid-a" in made.caches.store

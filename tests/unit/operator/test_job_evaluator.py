@@ -7,13 +7,10 @@ import pytest
 
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.job_view import JobView
-from asyncjob_operator.controllers.admission import AdmissionRounds
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.decision import ChangePhase
 from asyncjob_operator.core.now import Now, to_epoch
-from asyncjob_operator.core.options import DecisionOptions
+from support.evaluation import evaluation
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
-from support.vitals import quarantine
 
 
 @dataclass
@@ -30,9 +27,6 @@ class FakeListener:
     def dequeue(self, uid: str) -> None:
         self.wanted.discard(uid)
 
-    def enqueue_admission(self, queue: tuple[str, str]) -> None:
-        self.rooms.append(queue)
-
     def on_dead_letter(self, job: JobView, message: str) -> None:
         self.deaths.append(f"{job.name}: {message}")
 
@@ -42,9 +36,11 @@ class JobEvaluatorHarness:
 
     def __init__(self) -> None:
         self.now, self.version, self.listener = 0.0, 100, FakeListener()
-        self.observer = JobEvaluator(
-            DecisionOptions(), self.moment, self.listener, quarantine=quarantine()
+        self.evaluation = evaluation(
+            self.moment, self.listener, enqueue_admission=self.listener.rooms.append
         )
+        self.observer, self.caches = self.evaluation.evaluator, self.evaluation.caches
+        self.delaying_queue = self.evaluation.delaying_queue
 
     def moment(self) -> Now:
         return at(self.now)
@@ -60,14 +56,14 @@ class JobEvaluatorHarness:
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        for uid in self.observer.delaying_queue.pop_due(self.now, 1000):
+        for uid in self.delaying_queue.pop_due(self.now, 1000):
             self.observer.evaluate(uid)
 
     def pod(self, written: float | None = None, *, read: bool = False, **status: Any) -> None:
         meta: dict[str, Any] = {"namespace": "ns", "name": POD, "uid": POD_UID}
         if written is not None:
             meta["managedFields"] = [{"subresource": "status", "time": stamp(written)}]
-        pods = self.observer.worker_pods
+        pods = self.caches.worker_pods
         (pods.on_pod_read if read else pods.on_pod_update)({"metadata": meta, "status": status})
 
     def announce(self, identity: str) -> None:
@@ -76,7 +72,7 @@ class JobEvaluatorHarness:
             "name": f"asyncjob-worker-{POD}",
             "annotations": {"asyncjob.dev/pod-uid": POD_UID},
         }
-        self.observer.worker_pods.on_lease_update(
+        self.caches.worker_pods.on_lease_update(
             {"metadata": meta, "spec": {"holderIdentity": identity}}
         )
 
@@ -86,7 +82,7 @@ def test_an_older_version_never_replaces_a_newer() -> None:
     uid = harness.see(phase="Running", version=9, **running())
     harness.see(phase="Queued", version=5, spec={"cancel": True})
     assert not harness.listener.wanted
-    job = harness.observer.store.get(uid)
+    job = harness.caches.store.get(uid)
     assert job
     assert job.resource_version == "9"
 
@@ -119,18 +115,18 @@ def test_a_finished_job_leaves_only_a_record() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see()
     harness.see(phase="Succeeded", completionTime=stamp(0))
-    assert harness.observer.store.get(uid) is None
-    assert [record.uid for record in harness.observer.store.finished()] == [uid]
-    assert len(harness.observer.delaying_queue) == 0
+    assert harness.caches.store.get(uid) is None
+    assert [record.uid for record in harness.caches.store.finished()] == [uid]
+    assert len(harness.delaying_queue) == 0
 
 
 def test_a_deleted_job_is_forgotten_altogether() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(spec={"cancel": True})
     harness.observer.on_delete(uid)
-    assert len(harness.observer.store) == 0
+    assert len(harness.caches.store) == 0
     assert not harness.listener.wanted
-    assert not harness.observer.store.counts
+    assert not harness.caches.store.counts
 
 
 def test_a_fresh_read_does_not_bring_a_deleted_job_back() -> None:
@@ -139,7 +135,7 @@ def test_a_fresh_read_does_not_bring_a_deleted_job_back() -> None:
     harness.observer.on_delete(uid)
     _, decision = harness.observer.refresh(raw(spec={"cancel": True}), 0.5)
     assert isinstance(decision.effect, ChangePhase)
-    assert uid not in harness.observer.store
+    assert uid not in harness.caches.store
 
 
 def test_the_end_of_a_pod_brings_up_the_jobs_it_held_and_no_others() -> None:
@@ -159,9 +155,9 @@ def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> 
         "metadata": {"namespace": "ns", "name": "default"},
         "spec": {"unknownType": "DeadLetter"},
     }
-    harness.observer.queues.on_update(queue)
+    harness.caches.queues.on_update(queue)
     uid = harness.see()
-    calls = harness.observer.worker_registry
+    calls = harness.caches.worker_registry
     for renewed in (0, 15):
         harness.now = renewed
         calls.on_lease_update(roll_lease("other", renewed, types=["other"]))
@@ -238,7 +234,7 @@ def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announc
     harness.announce(WORKER)
     harness.now = 30
     uid = harness.see(phase="Running", **running())
-    harness.observer.worker_pods.on_pods_relisted()
+    harness.caches.worker_pods.on_pods_relisted()
     harness.pod(written=30, phase="Running", containerStatuses=[AGAIN])
     assert uid not in harness.listener.wanted
 
@@ -264,12 +260,12 @@ def test_a_redrive_request_is_void_once_the_dead_letter_was_dismissed() -> None:
     harness.see("holder", admitted=True, spec={"deduplicationId": "one"})
     uid = harness.see("dead", phase="DeadLetter", completionTime=stamp(0), spec=spec)
     harness.observer.record_refusal(uid, 1)
-    assert harness.observer.store.get(uid)
-    [kept] = harness.observer.store.finished()
+    assert harness.caches.store.get(uid)
+    [kept] = harness.caches.store.finished()
     assert kept.awaits_request
     ended: dict[str, Any] = {"completionTime": stamp(0), "spec": {**spec, "cancel": True}}
     harness.see("dead", phase="Cancelled", **ended)
-    assert [record.uid for record in harness.observer.store.finished()] == [uid]
+    assert [record.uid for record in harness.caches.store.finished()] == [uid]
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["in time", "quarantined"])
@@ -280,11 +276,11 @@ def test_a_finished_job_whose_rerun_is_pending_is_known_to_retention(
     if fails:
         monkeypatch.setattr(harness.observer, "_decide", broken)
     uid = harness.see("done", phase="Succeeded", completionTime=stamp(-50), spec={"rerun": 1})
-    [kept] = harness.observer.store.finished()
+    [kept] = harness.caches.store.finished()
     assert (kept.uid, kept.awaits_request) == (uid, True)
     monkeypatch.undo()
     harness.see("done", phase="Succeeded", completionTime=stamp(-50), reruns=1, spec={"rerun": 1})
-    [kept] = harness.observer.store.finished()
+    [kept] = harness.caches.store.finished()
     assert not kept.awaits_request
     assert kept.reported_completion == to_epoch(stamp(-50), default=0.0)
 
@@ -324,10 +320,10 @@ def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_anew() -> N
     harness = JobEvaluatorHarness()
     uid = harness.see(spec={"queueTimeoutSeconds": 10})
     meta = {"namespace": "ns", "name": "default"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": {"paused": True}})
+    harness.caches.queues.on_update({"metadata": meta, "spec": {"paused": True}})
     harness.pass_time(20)
     assert not harness.listener.wanted
-    harness.observer.queues.on_delete("ns", "default")
+    harness.caches.queues.on_delete("ns", "default")
     harness.pass_time(9)
     assert not harness.listener.wanted
     harness.pass_time(1)
@@ -337,7 +333,7 @@ def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_anew() -> N
 def test_an_unknown_phase_is_left_to_who_knows_it() -> None:
     harness = JobEvaluatorHarness()
     harness.see(phase="Dreaming")
-    assert len(harness.observer.store) == 0
+    assert len(harness.caches.store) == 0
 
 
 def test_jobs_are_counted_by_namespace_queue_and_phase() -> None:
@@ -345,7 +341,7 @@ def test_jobs_are_counted_by_namespace_queue_and_phase() -> None:
     harness.see("a")
     harness.see("b", phase="Running", **running())
     harness.see("b", phase="Succeeded", completionTime=stamp(0))
-    counts = {phase.value: n for (_, _, phase), n in harness.observer.store.counts.items()}
+    counts = {phase.value: n for (_, _, phase), n in harness.caches.store.counts.items()}
     assert counts == {"Queued": 1, "Succeeded": 1}
 
 
@@ -353,9 +349,9 @@ def test_the_pods_that_hold_jobs_are_known_until_their_jobs_have_left_them() -> 
     harness = JobEvaluatorHarness()
     harness.see(phase="Running", **running())
     harness.see("queued")
-    assert harness.observer.store.busy_pods() == {("ns", POD)}
+    assert harness.caches.store.busy_pods() == {("ns", POD)}
     harness.see(phase="Queued")
-    assert harness.observer.store.busy_pods() == set()
+    assert harness.caches.store.busy_pods() == set()
 
 
 def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bit_by_bit() -> None:
@@ -364,8 +360,8 @@ def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bi
     for number in range(300):
         harness.see(f"waits-{number}")
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "1000"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 2}})
-    hall = harness.observer.admission_cache.get(("ns", "default"))
+    harness.caches.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 2}})
+    hall = harness.caches.admission_cache.get(("ns", "default"))
     assert hall
     assert (set(hall.active), len(hall.pending)) == ({uid}, 0)
     harness.pass_time(0)
@@ -385,16 +381,16 @@ def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_pl
     harness = JobEvaluatorHarness()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
     spec: JsonObject = {"maxConcurrency": 1, "unknownType": "DeadLetter"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": spec})
-    hall = harness.observer.admission_cache.get(("ns", "default"))
+    harness.caches.queues.on_update({"metadata": meta, "spec": spec})
+    hall = harness.caches.admission_cache.get(("ns", "default"))
     assert hall
     harness.see("early", spec={"type": "b"})
     assert len(hall.pending) == 1, "without a worker nobody can tell"
-    harness.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
+    harness.caches.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     good, bad = harness.see("good", spec={"type": "a"}), harness.see("bad", spec={"type": "b"})
     assert good in hall.pending
     assert bad not in hall.pending
-    harness.observer.worker_registry.on_lease_update(roll_lease("w2", 0, types=["b"]))
+    harness.caches.worker_registry.on_lease_update(roll_lease("w2", 0, types=["b"]))
     harness.pass_time(6)
     assert bad in hall.pending
 
@@ -402,8 +398,8 @@ def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_pl
 def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
     harness = JobEvaluatorHarness()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 1}})
-    harness.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
+    harness.caches.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 1}})
+    harness.caches.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     known = harness.see("known", spec={"type": "a", "queueTimeoutSeconds": 20})
     unknown = harness.see("unknown", spec={"type": "b", "queueTimeoutSeconds": 20})
     for _ in range(5):
@@ -415,10 +411,10 @@ def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
 def test_where_workers_may_not_be_watched_a_limit_alone_decides_how_many_get_a_place() -> None:
     harness = JobEvaluatorHarness()
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 3}})
+    harness.caches.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 3}})
     for number in range(5):
         harness.see(f"job-{number}")
-    admissions = AdmissionRounds(harness.observer)
+    admissions = harness.evaluation.admission_rounds()
 
     def taken() -> int:
         plan = admissions.plan(("ns", "default"), harness.moment())
@@ -427,7 +423,7 @@ def test_where_workers_may_not_be_watched_a_limit_alone_decides_how_many_get_a_p
         return len(plan.admitted)
 
     assert taken() == 3
-    harness.observer.worker_registry.leases_watched = True
+    harness.caches.worker_registry.mark_leases_watched()
     assert taken() == 1, "one to try with, while no worker is there"
-    harness.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["test"], slots=2))
+    harness.caches.worker_registry.on_lease_update(roll_lease("w", 0, types=["test"], slots=2))
     assert taken() == 3

@@ -8,8 +8,6 @@ from prometheus_client import CollectorRegistry, Metric
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.metrics import OTHER_LABEL, MetricSpec, jobs, operator
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
-from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.job_metrics import (
     MAX_QUEUE_TYPES,
     MAX_QUEUES,
@@ -18,8 +16,8 @@ from asyncjob_operator.telemetry.job_metrics import (
     JobStats,
 )
 from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, OperatorMetrics
+from support.evaluation import evaluation
 from support.snapshots import at, job, raw, running
-from support.vitals import quarantine
 
 QUEUE = {"namespace": "ns", "queue": "default"}
 TYPED = {**QUEUE, "type": "test"}
@@ -33,13 +31,12 @@ class JobMetricsHarness:
         self.leads, self.now, self.version = True, 0.0, 100
         self.metrics = JobMetrics(self.registry, lambda: self.leads, lambda: self.now)
         listener: Any = Anybody()
-        self.observer = JobEvaluator(
-            DecisionOptions(), lambda: at(self.now), listener, quarantine(), self.metrics
-        )
+        made = evaluation(lambda: at(self.now), listener, metrics=self.metrics)
+        self.observer, self.caches = made.evaluator, made.caches
         self.metrics.expose(self.look)
 
     def look(self) -> JobStats:
-        counts = self.observer.store.counts
+        counts = self.caches.store.counts
         return JobStats(counts, {("ns", "default"): 3.0}, {("ns", "default"): (2, 8)}, 50)
 
     def see(

@@ -19,7 +19,6 @@ from asyncjob.names import (
     job_status_path,
 )
 from asyncjob_operator.controllers.events import EventRecorder
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
@@ -30,6 +29,7 @@ from asyncjob_operator.kube.clock import current_time
 from asyncjob_operator.kube.paths import leases_path, pods_path
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.evaluation import evaluation
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
 from support.vitals import quarantine
@@ -50,10 +50,10 @@ class JobReconcilerHarness:
         self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
         self.notices = EventRecorder(session, "me", current_time, self.metrics, quarantine())
-        self.observer = JobEvaluator(
-            DecisionOptions(unknown_type_delay=0), current_time, self, quarantine=quarantine()
-        )
-        workers, observer = self.observer.worker_pods, self.observer
+        made = evaluation(current_time, self, options=DecisionOptions(unknown_type_delay=0))
+        self.observer, self.caches = made.evaluator, made.caches
+        self.delaying_queue = made.delaying_queue
+        workers, observer = self.caches.worker_pods, self.observer
         correction = CacheUpdates(
             on_pod=workers.on_pod_update,
             on_pod_deleted=workers.on_pod_delete,
@@ -61,7 +61,7 @@ class JobReconcilerHarness:
             on_lease_deleted=workers.on_lease_delete,
             on_job=lambda obj: observer.on_update(obj, just_changed=False),
             on_job_deleted=observer.on_delete,
-            is_current=observer.is_current,
+            is_current=self.caches.is_current,
         )
         self.actor = JobReconciler(
             session,
@@ -81,8 +81,6 @@ class JobReconcilerHarness:
     def dequeue(self, uid: str) -> None:
         self.wanted.discard(uid)
 
-    def enqueue_admission(self, _queue: tuple[str, str]) -> None: ...
-
     def on_dead_letter(self, *_: object) -> None:
         pass
 
@@ -93,8 +91,8 @@ class JobReconcilerHarness:
 
     def take_lease(self, obj: Any) -> None:
         """Show a worker's Lease to the observer."""
-        self.observer.worker_pods.on_lease_update(obj)
-        self.observer.worker_registry.on_lease_update(obj)
+        self.caches.worker_pods.on_lease_update(obj)
+        self.caches.worker_registry.on_lease_update(obj)
 
     async def act(self, uid: str = UID) -> None:
         """Act and look again, as the dispatcher does."""
@@ -168,7 +166,7 @@ async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_taken_and_one_t
     harness: JobReconcilerHarness,
 ) -> None:
     harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.observer.worker_pods.on_lease_update(announcement("newest"))
+    harness.caches.worker_pods.on_lease_update(announcement("newest"))
     earlier: Any = [{"time": stamp(5), "phase": "Queued", "attempt": 0}]
     policy = {**running(), "history": earlier}
     for name in ("a", "b", "c"):
@@ -203,7 +201,7 @@ async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(
     harness: JobReconcilerHarness,
 ) -> None:
     harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.observer.worker_pods.on_lease_update(announcement("newest"))
+    harness.caches.worker_pods.on_lease_update(announcement("newest"))
     for name in ("a", "b", "c"):
         harness.job(name, phase="Running", **running())
         await harness.act(f"uid-{name}")
@@ -233,7 +231,7 @@ async def test_a_lost_race_requeues_the_job_by_itself(harness: JobReconcilerHarn
         JOB, harness.session.objects[JOB]
     )
     await harness.actor.reconcile(UID)
-    assert harness.observer.delaying_queue.pop_due(current_time().monotonic, 10) == [UID]
+    assert harness.delaying_queue.pop_due(current_time().monotonic, 10) == [UID]
 
 
 @pytest.mark.parametrize(
@@ -246,9 +244,9 @@ async def test_a_failed_write_is_tried_again_later_not_at_once(
     harness.session.fail("PATCH", STATUS, error)
     await harness.act()
     assert not harness.wanted
-    assert len(harness.observer.delaying_queue) == 1
+    assert len(harness.delaying_queue) == 1
     later = current_time().monotonic + 61
-    assert harness.observer.delaying_queue.pop_due(later, 10) == [UID]
+    assert harness.delaying_queue.pop_due(later, 10) == [UID]
     harness.observer.evaluate(UID)
     assert harness.wanted == {UID}
 
@@ -269,7 +267,7 @@ async def test_a_job_that_is_gone_is_forgotten(harness: JobReconcilerHarness) ->
     harness.job(spec={"cancel": True})
     del harness.session.objects[JOB]
     await harness.act()
-    assert UID not in harness.observer.store
+    assert UID not in harness.caches.store
 
 
 async def test_another_job_of_the_same_name_is_not_touched(harness: JobReconcilerHarness) -> None:
@@ -277,7 +275,7 @@ async def test_another_job_of_the_same_name_is_not_touched(harness: JobReconcile
     harness.session.objects[JOB]["metadata"]["uid"] = "another"
     await harness.act()
     assert harness.session.writes == []
-    assert UID not in harness.observer.store
+    assert UID not in harness.caches.store
 
 
 async def test_who_does_not_lead_writes_nothing_and_keeps_the_job_in_mind(
@@ -296,7 +294,7 @@ async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corre
     held = running()
     held["lease"]["worker"] = "newest"
     harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.observer.worker_pods.on_lease_update(announcement("stale"))
+    harness.caches.worker_pods.on_lease_update(announcement("stale"))
     harness.job(phase="Running", **held)
     assert harness.wanted == {UID}
     await harness.act()
@@ -327,7 +325,7 @@ async def test_a_container_is_down_only_if_a_live_read_says_so(
     assert not await verify(replace(proof, exit_code=1))
     killed(harness, running={})
     assert not await verify(proof)
-    assert harness.observer.worker_pods.pods_in("ns") == [("ns", POD)]
+    assert harness.caches.worker_pods.pods_in("ns") == [("ns", POD)]
 
 
 async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(
@@ -339,7 +337,7 @@ async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(
     del harness.session.objects[job_path("ns", "first")]
     await harness.act()
     assert harness.session.writes == []
-    assert "uid-first" not in harness.observer.store
+    assert "uid-first" not in harness.caches.store
 
 
 def listing(types: list[str], renewed: str) -> dict[str, Any]:
@@ -360,7 +358,7 @@ def listing(types: list[str], renewed: str) -> dict[str, Any]:
 async def test_a_type_counts_as_unknown_only_if_the_leases_there_are_say_so_too(
     harness: JobReconcilerHarness, there: list[str] | None, given_up: bool
 ) -> None:
-    harness.observer.queues.on_update(
+    harness.caches.queues.on_update(
         {
             "metadata": {"namespace": "ns", "name": "default"},
             "spec": {"unknownType": "DeadLetter"},
@@ -419,7 +417,7 @@ async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_count
     harness: JobReconcilerHarness,
 ) -> None:
     harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.observer.worker_pods.on_lease_update(announcement("newest"))
+    harness.caches.worker_pods.on_lease_update(announcement("newest"))
     harness.job(phase="Running", **running())
     await harness.act()
     samples = {
@@ -517,10 +515,9 @@ async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(
         for _ in range(14):
             await harness.act()
             pauses.append(
-                (harness.observer.delaying_queue._heap.next_time() or 0.0)
-                - current_time().monotonic
+                (harness.delaying_queue._heap.next_time() or 0.0) - current_time().monotonic
             )
-            harness.observer.delaying_queue.pop_due(float("inf"), 10)
+            harness.delaying_queue.pop_due(float("inf"), 10)
     assert [line["event"] for line in logs if "refused" in line["event"]] == [
         "write refused by a rule"
     ]
@@ -550,19 +547,19 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
     confirmation = PreconditionChecker(
         cast("KubeSession", harness.session),
         CacheUpdates(
-            on_pod=harness.observer.worker_pods.on_pod_update,
-            on_pod_deleted=harness.observer.worker_pods.on_pod_delete,
+            on_pod=harness.caches.worker_pods.on_pod_update,
+            on_pod_deleted=harness.caches.worker_pods.on_pod_delete,
             on_lease=harness.take_lease,
-            on_lease_deleted=harness.observer.worker_pods.on_lease_delete,
+            on_lease_deleted=harness.caches.worker_pods.on_lease_delete,
             on_job=lambda obj: harness.observer.on_update(obj, just_changed=False),
             on_job_deleted=harness.observer.on_delete,
-            is_current=harness.observer.is_current,
+            is_current=harness.caches.is_current,
         ),
     )
     proof = ChildrenFinished("ns", (UID,), ())
     assert await confirmation.verify(proof)
     assert [path for _, path, _ in harness.session.requests] == [collection_path("ns", JOBS)]
     harness.session.requests.clear()
-    harness.observer.watch_position.observe(harness.session.objects[JOB])
+    harness.caches.watch_position.observe(harness.session.objects[JOB])
     assert await confirmation.verify(proof)
     assert harness.session.requests == []

@@ -55,7 +55,7 @@ class QueueEventsHarness:
     """Queues of all namespaces."""
 
     def __init__(self) -> None:
-        self.cluster, self.cache = Cluster(), Audience().observer.queues
+        self.cluster, self.cache = Cluster(), Audience().caches.queues
         self.tasks = TaskSupervisor(0.0, 0.0, HealthMonitor(60.0, lambda: 0.0))
         session = cast("KubeSession", self.cluster)
         self.queues = queue_collection(session, (None,), self.cache, quarantine(), 3600.0)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
+from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from support.audience import Audience
 from support.calls import calls_of
@@ -104,9 +105,10 @@ def a_run_of_a_schedule_ends(count: int) -> Callable[[], object]:
     audience = Audience()
     schedules = CronJobEvaluator(
         "me",
-        audience.observer.scheduled_jobs,
+        audience.caches.scheduled_jobs,
         audience.moment,
         lambda _: None,
+        delaying_queue=DelayingQueue(),
         quarantine=quarantine(),
     )
     schedules.on_update(raw_cron(status=settled("2026-11-20T02:00"), suspend=True))
@@ -128,16 +130,16 @@ def a_pod_ends(count: int) -> Callable[[], object]:
     audience = Audience()
     for number in range(count):
         audience.see(f"j{number}", phase="Running", **running())
-    return lambda: audience.observer.worker_pods._on_change("ns", "pod-uid")
+    return lambda: audience.caches.worker_pods._on_change("ns", "pod-uid")
 
 
 def a_worker_renews(count: int) -> Callable[[], object]:
     audience = Audience()
     for number in range(count):
-        audience.observer.worker_registry.on_lease_update(
+        audience.caches.worker_registry.on_lease_update(
             roll_lease(f"w{number}", 0, types=[f"t{number}"])
         )
-    return lambda: audience.observer.worker_registry.on_lease_update(
+    return lambda: audience.caches.worker_registry.on_lease_update(
         roll_lease("w1", 15, types=["t1"])
     )
 
@@ -145,12 +147,10 @@ def a_worker_renews(count: int) -> Callable[[], object]:
 def an_unknown_type_is_known(count: int) -> Callable[[], object]:
     audience = Audience()
     audience.queue(**LIMITED)
-    audience.observer.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
+    audience.caches.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     for number in range(count):
         audience.see(f"j{number}", spec={"type": "b"})
-    return lambda: audience.observer.worker_registry.on_lease_update(
-        roll_lease("v", 0, types=["b"])
-    )
+    return lambda: audience.caches.worker_registry.on_lease_update(roll_lease("v", 0, types=["b"]))
 
 
 def a_place_is_given(count: int) -> Callable[[], object]:

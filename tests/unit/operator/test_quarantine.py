@@ -15,13 +15,12 @@ from asyncjob_operator.cache.adapters import (
     WorkerLeaseCacheAdapter,
 )
 from asyncjob_operator.controllers import job_evaluator as observer_module
-from asyncjob_operator.controllers.admission import AdmissionRounds
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
+from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_operator.telemetry.quarantine import (
@@ -34,6 +33,7 @@ from asyncjob_operator.telemetry.quarantine import (
 )
 from support.builders import cron_job
 from support.callbacks import ignore
+from support.evaluation import evaluation
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
 from unit.operator.test_job_evaluator import FakeListener
@@ -65,34 +65,47 @@ class QuarantineHarness:
         )
         self.quarantine = Quarantine(lambda: self.now, lambda _kind: None)
         job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
-        self.observer = JobEvaluator(
-            DecisionOptions(), self.moment, self.listener, self.quarantine, job_metrics
+        self.evaluation = evaluation(
+            self.moment,
+            self.listener,
+            enqueue_admission=self.listener.rooms.append,
+            quarantine=self.quarantine,
+            metrics=job_metrics,
         )
-        observer = self.observer
+        self.observer, self.caches = self.evaluation.evaluator, self.evaluation.caches
+        self.delaying_queue = self.evaluation.delaying_queue
+        self.queue_stats = self.evaluation.queue_stats
+        caches = self.caches
         self.due: set[str] = set()
+        self.cron_delaying_queue = DelayingQueue()
         self.schedules = CronJobEvaluator(
-            "me", observer.scheduled_jobs, self.moment, self.due.add, quarantine=self.quarantine
+            "me",
+            caches.scheduled_jobs,
+            self.moment,
+            self.due.add,
+            delaying_queue=self.cron_delaying_queue,
+            quarantine=self.quarantine,
         )
         self.scopes = {
-            "queue": InformerStore(QueueCacheAdapter(observer.queues), None, self.quarantine),
-            "pod": InformerStore(PodCacheAdapter(observer.worker_pods), None, self.quarantine),
+            "queue": InformerStore(QueueCacheAdapter(caches.queues), None, self.quarantine),
+            "pod": InformerStore(PodCacheAdapter(caches.worker_pods), None, self.quarantine),
             "lease": InformerStore(
-                WorkerLeaseCacheAdapter(observer.worker_pods, observer.worker_registry),
+                WorkerLeaseCacheAdapter(caches.worker_pods, caches.worker_registry),
                 None,
                 self.quarantine,
             ),
         }
         self.sweep = RetentionController(
             cast("KubeSession", FakeSession()),
-            observer.store,
-            queue_of=observer.queues.view,
+            caches.store,
+            queue_of=caches.queues.view,
             options=RetentionOptions(),
             rate=1e9,
             interval=60.0,
             now=self.moment,
             leads=lambda: True,
             record_event=lambda _notice: None,
-            is_needed=observer.dependency_graph.is_needed,
+            is_needed=caches.dependency_graph.is_needed,
             metrics=self.metrics,
             quarantine=self.quarantine,
         )
@@ -115,13 +128,13 @@ class QuarantineHarness:
     async def go_on(self) -> None:
         """Do all that time brings, once."""
         self.now += 200.0
-        for uid in self.observer.delaying_queue.pop_due(self.now, 1000):
+        for uid in self.delaying_queue.pop_due(self.now, 1000):
             self.observer.evaluate(uid)
-        for uid in self.schedules.delaying_queue.pop_due(self.now, 1000):
+        for uid in self.cron_delaying_queue.pop_due(self.now, 1000):
             self.schedules.evaluate(uid)
-        await self.observer.queue_stats.changed_statuses()
+        await self.queue_stats.changed_statuses()
         await self.sweep.run_once(on_progress=ignore)
-        admissions = AdmissionRounds(self.observer)
+        admissions = self.evaluation.admission_rounds()
         with self.quarantine.guard(ObjectRef(ObjectKind.QUEUE, "ns", "default"), Activity.ACT):
             admissions.unverified(("ns", "default"))
             admissions.plan(("ns", "default"), self.moment())
@@ -325,7 +338,7 @@ async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_
                 assert "cron-uid" in harness.due
                 harness.due.clear()
             elif obj is FINISHED:
-                assert [record.uid for record in harness.observer.store.finished()] == ["uid-job"]
+                assert [record.uid for record in harness.caches.store.finished()] == ["uid-job"]
             elif kind == "job":
                 assert "uid-job" in harness.listener.wanted, value
                 harness.listener.wanted.clear()
@@ -352,9 +365,9 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
     assert harness.quarantine.counts_by_kind() == {"AsyncJob": 1}
     assert harness.honest() in harness.listener.wanted
     fails = False
-    assert harness.observer.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
+    assert harness.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
     harness.now = 2 * MAX_PAUSE
-    [uid] = harness.observer.delaying_queue.pop_due(harness.now, 10)
+    [uid] = harness.delaying_queue.pop_due(harness.now, 10)
     harness.observer.evaluate(uid)
     assert "uid-bad" in harness.listener.wanted
     assert not harness.quarantine.counts_by_kind()

@@ -79,9 +79,9 @@ def test_who_waits_for_a_place_is_waiting_though_no_worker_may_claim_it(
     harness = OperatorHarness()
     harness.now = 90.0
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "1"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": spec})
+    harness.caches.queues.on_update({"metadata": meta, "spec": spec})
     harness.store("job", dict(raw(lastTransitionTime=stamp(0))))
-    [(_, fields)] = asyncio.run(harness.observer.queue_stats.changed_statuses())
+    [(_, fields)] = asyncio.run(harness.queue_stats.changed_statuses())
     assert fields["oldestQueuedSeconds"] == oldest
 
 
@@ -89,11 +89,11 @@ def test_ages_are_told_of_queues_without_an_asyncqueue_too_and_of_empty_ones_wit
     harness = OperatorHarness()
     harness.now = 90.0
     meta = {"namespace": "ns", "name": "empty", "resourceVersion": "1"}
-    harness.observer.queues.on_update({"metadata": meta, "spec": {}})
+    harness.caches.queues.on_update({"metadata": meta, "spec": {}})
     harness.store("old", dict(raw("old", lastTransitionTime=stamp(30.9))))
     harness.store("older", dict(raw("older", lastTransitionTime=stamp(20))))
     harness.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
-    ages = asyncio.run(harness.observer.queue_stats.oldest_waits())
+    ages = asyncio.run(harness.queue_stats.oldest_waits())
     assert ages == {("ns", "empty"): 0, ("ns", "default"): 70}
 
 

@@ -135,7 +135,7 @@ async def test_a_forged_time_in_a_status_spoils_no_queues_numbers(time: str) -> 
     audience.queue()
     audience.queue("other")
     audience.see("job", lastTransitionTime=time)
-    news = await audience.observer.queue_stats.changed_statuses()
+    news = await audience.queue_stats.changed_statuses()
     assert {queue for queue, _ in news} == {("ns", "default"), ("ns", "other")}
     oldest = [fields["oldestQueuedSeconds"] for _, fields in news]
     assert all(isinstance(age, int) and 0 <= age <= MAX_INT32 for age in oldest)

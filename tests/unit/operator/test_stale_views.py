@@ -21,7 +21,7 @@ def pod(version: int, **meta: Any) -> JsonObject:
 
 
 def test_an_older_queue_brings_no_old_limits_back() -> None:
-    queues = Audience().observer.queues
+    queues = Audience().caches.queues
     queues.on_update(queue(9, maxConcurrency=9))
     queues.on_update(queue(11, maxConcurrency=1, paused=True))
     queues.on_update(queue(10, maxConcurrency=9))
@@ -30,7 +30,7 @@ def test_an_older_queue_brings_no_old_limits_back() -> None:
 
 
 def test_a_late_answer_brings_no_deleted_queue_back_and_a_new_one_of_its_name_is_taken() -> None:
-    queues = Audience().observer.queues
+    queues = Audience().caches.queues
     queues.on_update(queue(10, maxConcurrency=1))
     queues.on_delete(*QUEUE)
     queues.on_update(queue(10, maxConcurrency=1))
@@ -41,9 +41,9 @@ def test_a_late_answer_brings_no_deleted_queue_back_and_a_new_one_of_its_name_is
 
 def test_an_older_pod_is_no_news_and_a_late_read_raises_no_ghost() -> None:
     audience = Audience()
-    workers = audience.observer.worker_pods
+    workers = audience.caches.worker_pods
     audience.see("job", phase="Running", **running())
-    job = audience.observer.store.get("uid-job")
+    job = audience.caches.store.get("uid-job")
     assert job
     workers.on_pod_update(pod(11, deletionTimestamp="2026-01-01T00:00:00Z"))
     workers.on_pod_update(pod(10))
@@ -57,18 +57,18 @@ def test_an_older_pod_is_no_news_and_a_late_read_raises_no_ghost() -> None:
 
 def test_an_older_lease_names_no_older_process_and_lists_no_older_types() -> None:
     audience = Audience()
-    observer = audience.observer
+    caches = audience.caches
     audience.see("job", phase="Running", spec={"type": "b"}, **running())
-    job = observer.store.get("uid-job")
+    job = caches.store.get("uid-job")
     assert job
     for version, worker, types in ((11, WORKER, ["a", "b"]), (10, "older", ["a"])):
         lease: Any = roll_lease(POD, version, worker=worker, types=types)
         lease["metadata"]["resourceVersion"] = str(version)
         lease["metadata"]["annotations"]["asyncjob.dev/pod-uid"] = POD_UID
-        observer.worker_pods.on_lease_update(lease)
-        observer.worker_registry.on_lease_update(lease)
-    assert observer.worker_pods.holder_status(job).newest_worker == WORKER
-    assert observer.worker_registry.is_served(job)
+        caches.worker_pods.on_lease_update(lease)
+        caches.worker_registry.on_lease_update(lease)
+    assert caches.worker_pods.holder_status(job).newest_worker == WORKER
+    assert caches.worker_registry.is_served(job)
 
 
 def test_a_late_answer_brings_no_deleted_job_back() -> None:
@@ -78,8 +78,8 @@ def test_a_late_answer_brings_no_deleted_job_back() -> None:
     answer: Any = raw("job", admitted=True)
     answer["metadata"]["resourceVersion"] = "9999"
     audience.observer.on_update(answer, just_changed=True)
-    assert uid not in audience.observer.store
-    assert not audience.observer.store.counts
+    assert uid not in audience.caches.store
+    assert not audience.caches.store.counts
 
 
 def test_of_what_is_gone_only_the_latest_is_remembered() -> None:
@@ -92,7 +92,7 @@ def test_of_what_is_gone_only_the_latest_is_remembered() -> None:
 
 
 def test_a_deletion_that_is_told_late_does_not_take_the_queue_made_anew_since() -> None:
-    queues = Audience().observer.queues
+    queues = Audience().caches.queues
     queues.on_update(queue(10, maxConcurrency=1))
     queues.on_update(queue(14, maxConcurrency=2))
     queues.on_delete(*QUEUE, "12")

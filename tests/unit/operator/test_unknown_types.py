@@ -190,7 +190,8 @@ def test_a_worker_that_moves_to_another_queue_lists_nothing_in_the_old() -> None
     def take(queue: tuple[str, str], who: AffectedTypes) -> None:
         changed.append((queue[1], who))
 
-    calls = WorkerRegistry(lambda: 0.0, take, lambda _: None)
+    calls = WorkerRegistry(lambda: 0.0, lambda _: None)
+    calls.add_listener(take)
     calls.on_lease_update(roll_lease("one", 0, types=["x"]))
     calls.on_lease_update(roll_lease("two", 0))
     calls.on_lease_update(roll_lease("two", 1))

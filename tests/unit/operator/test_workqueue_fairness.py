@@ -126,7 +126,7 @@ async def test_a_hundred_due_schedules_hold_up_that_of_another_namespace_by_one_
 
 async def test_a_hundred_queues_with_limits_hold_up_that_of_another_namespace_by_one_turn() -> None:
     parts = components()
-    queues = parts.job_evaluator.queues
+    queues = parts.caches.queues
     for namespace, count in (("many", 100), ("few", 1)):
         for number in range(count):
             meta = {"namespace": namespace, "name": f"q{number}", "resourceVersion": "1"}

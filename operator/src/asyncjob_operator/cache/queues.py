@@ -90,20 +90,19 @@ class QueueAdmissionState:
 class AdmissionCache:
     """The admission states by queue.
 
-    `on_change` is called with a queue that needs a round of admission, `on_reserved` with the UID
-    of each job that has got a reservation.
+    `on_change` is called with a queue that needs a round of admission, listeners with the UID of
+    each job that has got a reservation.
     """
 
-    def __init__(
-        self,
-        now: Callable[[], Now],
-        on_change: Callable[[QueueKey], None],
-        on_reserved: Callable[[str], None],
-    ) -> None:
+    def __init__(self, now: Callable[[], Now], on_change: Callable[[QueueKey], None]) -> None:
         self._now = now
         self._on_change = on_change
-        self._on_reserved = on_reserved
+        self._listeners: list[Callable[[str], None]] = []
         self._states: dict[QueueKey, QueueAdmissionState] = {}
+
+    def add_listener(self, on_reserved: Callable[[str], None]) -> None:
+        """Call this with each job that gets a reservation."""
+        self._listeners.append(on_reserved)
 
     def get(self, queue: QueueKey) -> QueueAdmissionState | None:
         """Return the admission state of a queue that has limits or had, None for any other."""
@@ -159,7 +158,8 @@ class AdmissionCache:
         )
         for uid, reservation in reservations.by_uid.items():
             if previous.by_uid.get(uid) != reservation:
-                self._on_reserved(uid)
+                for listener in self._listeners:
+                    listener(uid)
         if reservations.by_uid != previous.by_uid:
             self._on_change(queue)
 
@@ -169,12 +169,10 @@ class AdmissionCache:
 
 
 class QueueCache:
-    """Views of AsyncQueues; `on_change` is called with a queue whose view has changed."""
+    """Views of AsyncQueues; listeners are called with a queue whose view has changed."""
 
-    def __init__(
-        self, on_change: Callable[[str, str], None], admission_cache: AdmissionCache
-    ) -> None:
-        self._on_change = on_change
+    def __init__(self, admission_cache: AdmissionCache) -> None:
+        self._listeners: list[Callable[[str, str], None]] = []
         self._admission_cache = admission_cache
         self._views: dict[QueueKey, QueueView] = {}
         self._statuses: dict[QueueKey, JsonObject] = {}
@@ -182,6 +180,10 @@ class QueueCache:
 
     def __contains__(self, queue: QueueKey) -> bool:
         return queue in self._views
+
+    def add_listener(self, on_change: Callable[[str, str], None]) -> None:
+        """Call this with each queue whose view changes."""
+        self._listeners.append(on_change)
 
     def view(self, namespace: str, queue: str) -> QueueView:
         """Return the view; a queue without an AsyncQueue is open."""
@@ -204,7 +206,7 @@ class QueueCache:
             self._admission_cache.set_limits(name, view.limits)
         self._admission_cache.on_reservations(name, obj)
         if is_new:
-            self._on_change(*name)
+            self._notify(*name)
 
     def on_delete(self, namespace: str, queue: str, version: str = "") -> None:
         """Forget an AsyncQueue that was deleted at this version, unless a newer one is known."""
@@ -214,8 +216,12 @@ class QueueCache:
         self._statuses.pop((namespace, queue), None)
         if self._views.pop((namespace, queue), None):
             self._admission_cache.remove_queue((namespace, queue))
-            self._on_change(namespace, queue)
+            self._notify(namespace, queue)
 
     def names_in(self, namespace: str | None) -> list[QueueKey]:
         """Return the known queues of one namespace, or of all."""
         return [name for name in self._views if namespace in (None, name[0])]
+
+    def _notify(self, namespace: str, queue: str) -> None:
+        for listener in self._listeners:
+            listener(namespace, queue)

@@ -51,19 +51,29 @@ NO_PROCESS: Final = WorkerProcess("", "", NEVER_SEEN)
 class WorkerPodCache:
     """Worker pods and their Leases.
 
-    `on_change` is called with namespace and UID of each pod that has changed. `pods_known` is False
-    until pods have been listed, and stays so without the permission to list them.
+    Listeners are called with namespace and UID of each pod that has changed.
     """
 
-    def __init__(self, now: Callable[[], Now], on_change: Callable[[str, str], None]) -> None:
-        self.pods_known = False
+    def __init__(self, now: Callable[[], Now]) -> None:
+        self._pods_watched = False
         self._now = now
-        self._on_change = on_change
+        self._listeners: list[Callable[[str, str], None]] = []
         self._pods: dict[PodName, PodView] = {}
         self._termination_shown_at: dict[PodName, float | None] = {}
         self._newest_process: dict[PodName, WorkerProcess] = {}
         self._pod_versions: VersionTracker[PodName] = VersionTracker()
         self._lease_versions: VersionTracker[PodName] = VersionTracker()
+
+    def add_listener(self, on_change: Callable[[str, str], None]) -> None:
+        """Call this with each pod that changes."""
+        self._listeners.append(on_change)
+
+    def mark_pods_watched(self) -> None:
+        """Take from now on that a pod which is not known does not exist.
+
+        That holds once pods are listed and watched; without the permission to, never.
+        """
+        self._pods_watched = True
 
     def holder_status(self, job: JobView) -> HolderStatus:
         """Return what is known of the pod that holds the job's lease."""
@@ -75,7 +85,7 @@ class WorkerPodCache:
         process = self._newest_process.get(name, NO_PROCESS)
         own_process = process if process.pod_uid == lease.holder_uid else NO_PROCESS
         return HolderStatus(
-            pods_known=self.pods_known,
+            pods_known=self._pods_watched,
             pod=pod if pod and pod.uid == lease.holder_uid else None,
             newest_worker=own_process.worker,
             newest_worker_since=own_process.since,
@@ -148,6 +158,10 @@ class WorkerPodCache:
         self._lease_versions.record_deleted((namespace, pod_of_lease(lease)))
         self._newest_process.pop((namespace, pod_of_lease(lease)), None)
 
+    def _on_change(self, namespace: str, pod_uid: str) -> None:
+        for listener in self._listeners:
+            listener(namespace, pod_uid)
+
     def _written_at(self, pod: JsonObject) -> float | None:
         """Return when a pod's status was written, on this replica's monotonic clock.
 
@@ -168,9 +182,8 @@ class WorkerPodCache:
 class WorkerRegistry:
     """The registered workers of each queue.
 
-    `on_types_changed` is called with a queue and the types that have become served or unserved
-    there, `on_slots_changed` with a queue whose workers have more or fewer slots than before.
-    `leases_watched` is False without the permission to watch Leases: no worker is known then.
+    Listeners are called with a queue and the types that have become served or unserved there,
+    `on_slots_changed` with a queue whose workers have more or fewer slots than before.
 
     A queue without any Lease is forgotten, and with it since when a type has been unserved.
     """
@@ -178,16 +191,26 @@ class WorkerRegistry:
     def __init__(
         self,
         clock: Callable[[], float],
-        on_types_changed: Callable[[QueueKey, AffectedTypes], None],
         on_slots_changed: Callable[[QueueKey], None],
     ) -> None:
-        self.leases_watched = False
+        self._leases_watched = False
         self._clock = clock
-        self._on_types_changed = on_types_changed
+        self._listeners: list[Callable[[QueueKey, AffectedTypes], None]] = []
         self._on_slots_changed = on_slots_changed
         self._queues: dict[QueueKey, QueueWorkers] = {}
         self._queue_of_pod: dict[tuple[str, str], str] = {}
         self._versions: VersionTracker[tuple[str, str]] = VersionTracker()
+
+    def add_listener(self, on_types_changed: Callable[[QueueKey, AffectedTypes], None]) -> None:
+        """Call this with each queue of which other types are served than before."""
+        self._listeners.append(on_types_changed)
+
+    def mark_leases_watched(self) -> None:
+        """Take from now on that a worker without a known Lease does not exist.
+
+        That holds once Leases are listed and watched; without the permission to, never.
+        """
+        self._leases_watched = True
 
     def unserved_type(self, job: JobView) -> UnservedType | None:
         """Return since when the job's type has been unserved in its queue, None if it is served."""
@@ -201,14 +224,14 @@ class WorkerRegistry:
 
     def slots(self, namespace: str, queue: str) -> int | None:
         """Return how many jobs the queue's workers run at the same time, None if unknown."""
-        if not self.leases_watched:
+        if not self._leases_watched:
             return None
         queue_workers = self._queues.get((namespace, queue))
         return queue_workers.slots if queue_workers else 0
 
     def capacity_by_queue(self) -> dict[QueueKey, tuple[int, int]] | None:
         """Return workers and slots of each queue that has any, None if they are not known."""
-        if not self.leases_watched:
+        if not self._leases_watched:
             return None
         return {
             queue: (queue_workers.workers, queue_workers.slots)
@@ -241,6 +264,10 @@ class WorkerRegistry:
         """Forget a deleted Lease."""
         self._versions.record_deleted((namespace, lease))
         self._remove(namespace, pod_of_lease(lease))
+
+    def _on_types_changed(self, queue: QueueKey, affected: AffectedTypes) -> None:
+        for listener in self._listeners:
+            listener(queue, affected)
 
     def _remove(self, namespace: str, pod: str) -> None:
         queue = self._queue_of_pod.pop((namespace, pod), None)

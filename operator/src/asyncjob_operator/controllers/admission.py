@@ -14,8 +14,9 @@ from asyncjob.errors import ApiError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.names import job_path, queue_path, queue_status_path
-from asyncjob_operator.cache.jobs import QueueKey
-from asyncjob_operator.cache.queues import QueueAdmissionState
+from asyncjob_operator.cache.jobs import JobStore, QueueKey
+from asyncjob_operator.cache.queues import AdmissionCache, QueueAdmissionState, QueueCache
+from asyncjob_operator.cache.workers import WorkerRegistry
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.admission.plan import (
@@ -47,12 +48,23 @@ Until then they wait for the next write that grants some.
 class AdmissionRounds:
     """Plans rounds of admission from the cache; waits for nothing and writes nothing."""
 
-    def __init__(self, evaluator: JobEvaluator) -> None:
+    def __init__(
+        self,
+        admission_cache: AdmissionCache,
+        queues: QueueCache,
+        store: JobStore,
+        worker_registry: WorkerRegistry,
+        evaluator: JobEvaluator,
+    ) -> None:
+        self._admission_cache = admission_cache
+        self._queues = queues
+        self._store = store
+        self._worker_registry = worker_registry
         self._evaluator = evaluator
 
     def unverified(self, queue: QueueKey) -> Sequence[Reservation]:
         """Return the reservations whose jobs are unknown, or perhaps known in an older version."""
-        admission = self._evaluator.admission_cache.get(queue)
+        admission = self._admission_cache.get(queue)
         if admission is None:
             return ()
         reservations = admission.reservations.by_uid.values()
@@ -64,7 +76,7 @@ class AdmissionRounds:
 
     def record(self, queue: QueueKey, reservation: Reservation, obj: JsonObject | None) -> None:
         """Store what a live read of an unverified reservation's job has shown; None: it is gone."""
-        admission = self._evaluator.admission_cache.get(queue)
+        admission = self._admission_cache.get(queue)
         if admission and (obj is None or text(child(obj, "metadata"), "uid") != reservation.uid):
             admission.deleted.add(reservation.uid)
         elif admission:
@@ -74,17 +86,17 @@ class AdmissionRounds:
 
     def plan(self, queue: QueueKey, now: Now) -> AdmissionPlan | None:
         """Plan a round; None for a queue without limits. Admitted jobs leave the pending queue."""
-        admission = self._evaluator.admission_cache.get(queue)
+        admission = self._admission_cache.get(queue)
         if admission is None:
             return None
         snapshot = AdmissionSnapshot(
             limits=admission.limits,
-            paused=self._evaluator.queues.view(*queue).paused,
+            paused=self._queues.view(*queue).paused,
             reservations=admission.reservations,
             active=admission.active,
             pending=admission.pending,
             rate_window=admission.rate_window,
-            slots=self._evaluator.worker_registry.slots(*queue),
+            slots=self._worker_registry.slots(*queue),
         )
         return plan_admission(
             snapshot, lambda reservation: self._state(admission, reservation), now
@@ -92,11 +104,11 @@ class AdmissionRounds:
 
     def on_queue_update(self, obj: JsonObject) -> None:
         """Store a queue as a write or a live read has answered it."""
-        self._evaluator.queues.on_update(obj)
+        self._queues.on_update(obj)
 
     def on_queue_delete(self, queue: QueueKey) -> None:
         """Forget a deleted AsyncQueue."""
-        self._evaluator.queues.on_delete(*queue)
+        self._queues.on_delete(*queue)
 
     def requeue(self, plan: AdmissionPlan) -> None:
         """Put the jobs of a plan that was not written back into the pending queue."""
@@ -106,12 +118,12 @@ class AdmissionRounds:
     def _state(self, admission: QueueAdmissionState, reservation: Reservation) -> ReservationState:
         if reservation.uid in admission.deleted:
             return ReservationState.RECLAIMABLE
-        job = self._evaluator.store.get(reservation.uid)
+        job = self._store.get(reservation.uid)
         if job and not is_reclaimable(
             reservation, job, counts_running=admission.limits.counts_running
         ):
             return ReservationState.IN_USE if is_active(job) else ReservationState.WAITING
-        known = reservation.uid in self._evaluator.store and reservation in admission.confirmed
+        known = reservation.uid in self._store and reservation in admission.confirmed
         return ReservationState.RECLAIMABLE if known else ReservationState.UNKNOWN
 
 

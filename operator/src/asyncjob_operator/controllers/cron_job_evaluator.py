@@ -64,14 +64,15 @@ class CronJobEvaluator:
         scheduled_jobs: ScheduledJobCache,
         now: Callable[[], Now],
         enqueue: Callable[[str], None],
-        quarantine: Quarantine,
         *,
+        delaying_queue: DelayingQueue,
+        quarantine: Quarantine,
         prunes_history: bool = True,
         dedup_window: float = DAY,
     ) -> None:
-        self.quarantine = quarantine
-        self.delaying_queue = DelayingQueue()
-        self.scheduled_jobs = scheduled_jobs
+        self._quarantine = quarantine
+        self._delaying_queue = delaying_queue
+        self._scheduled_jobs = scheduled_jobs
         scheduled_jobs.add_listener(self._on_job_change)
         self._identity = identity
         self._now = now
@@ -90,7 +91,7 @@ class CronJobEvaluator:
         known = self._views.get(uid)
         if known and not is_newer(version, known.resource_version):
             return
-        with self.quarantine.guard(object_ref(ObjectKind.CRON_JOB, obj)) as guard:
+        with self._quarantine.guard(object_ref(ObjectKind.CRON_JOB, obj)) as guard:
             self._store_cron_job(read_cron_job(obj))
             self._evaluate(uid)
         self._requeue_if_quarantined(uid, guard.pause)
@@ -103,14 +104,14 @@ class CronJobEvaluator:
         known = self._views.get(self._uids.get(name, ""))
         if known and version and is_newer(known.resource_version, version):
             return
-        self.quarantine.forget(ObjectKind.CRON_JOB, *name)
+        self._quarantine.forget(ObjectKind.CRON_JOB, *name)
         uid = self._uids.pop(name, None)
         if uid is not None:
             self._views.pop(uid, None)
             self._reservations.pop(uid, None)
             self._verified_unfinished.pop(uid, None)
-            self.scheduled_jobs.remove_cron_job((name[0], uid))
-            self.delaying_queue.forget(uid)
+            self._scheduled_jobs.remove_cron_job((name[0], uid))
+            self._delaying_queue.forget(uid)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known schedules of one namespace, or of all."""
@@ -126,17 +127,17 @@ class CronJobEvaluator:
         if cron is None:
             return
         ref = ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
-        with self.quarantine.guard(ref) as guard:
+        with self._quarantine.guard(ref) as guard:
             self._evaluate(uid)
         self._requeue_if_quarantined(uid, guard.pause)
 
     def _evaluate(self, uid: str) -> None:
         cron, now = self._views[uid], self._now()
-        decision = self._decide(cron, self.scheduled_jobs.jobs_of((cron.namespace, uid)), now)
+        decision = self._decide(cron, self._scheduled_jobs.jobs_of((cron.namespace, uid)), now)
         if decision.effect is None:
-            self.delaying_queue.requeue_at(uid, decision.requeue_at)
-        elif not self.delaying_queue.is_blocked(uid, now.monotonic):
-            self.delaying_queue.forget(uid)
+            self._delaying_queue.requeue_at(uid, decision.requeue_at)
+        elif not self._delaying_queue.is_blocked(uid, now.monotonic):
+            self._delaying_queue.forget(uid)
             self._enqueue(uid)
 
     def refresh(
@@ -150,7 +151,7 @@ class CronJobEvaluator:
         known = self._views.get(cron.uid)
         if known and is_newer(cron.resource_version, known.resource_version):
             self._store_cron_job(cron)
-        children = self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))
+        children = self._scheduled_jobs.jobs_of((cron.namespace, cron.uid))
         if unfinished is not None:
             if cron.uid in self._views:
                 self._verified_unfinished[cron.uid] = frozenset(job.uid for job in unfinished)
@@ -162,7 +163,7 @@ class CronJobEvaluator:
 
         Such jobs are gone, or this replica's cache is behind the status and must not remove them.
         """
-        known = {job.uid for job in self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))}
+        known = {job.uid for job in self._scheduled_jobs.jobs_of((cron.namespace, cron.uid))}
         return any(job.uid not in known for job in cron.active)
 
     def unfinished_names(self, cron: CronJobView) -> frozenset[str] | None:
@@ -174,7 +175,7 @@ class CronJobEvaluator:
             return None
         unfinished = [
             job.name
-            for job in self.scheduled_jobs.jobs_of((cron.namespace, cron.uid))
+            for job in self._scheduled_jobs.jobs_of((cron.namespace, cron.uid))
             if job.is_run_of(cron) and (not job.finished or job.phase is Phase.DEAD_LETTER)
         ]
         active = [job.name for job in cron.active]
@@ -203,7 +204,7 @@ class CronJobEvaluator:
     def requeue_after(self, uid: str, seconds: float) -> None:
         """Leave the schedule alone for this many seconds, even if it changes."""
         if uid in self._views:
-            self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
+            self._delaying_queue.block_until(uid, self._now().monotonic + seconds)
 
     def _requeue_if_quarantined(self, uid: str, seconds: float | None) -> None:
         """Leave a schedule alone for the pause it was quarantined for, if it was."""
@@ -216,10 +217,10 @@ class CronJobEvaluator:
         cron = self._views.get(uid)
         if cron is None or cron.namespace != namespace:
             return
-        if self.scheduled_jobs.count(key) <= MANY_JOBS:
+        if self._scheduled_jobs.count(key) <= MANY_JOBS:
             self.evaluate(uid)
         else:
-            self.delaying_queue.advance(uid, self._now().monotonic + MANY_JOBS_DELAY)
+            self._delaying_queue.advance(uid, self._now().monotonic + MANY_JOBS_DELAY)
 
     def _store_cron_job(self, cron: CronJobView) -> None:
         name = (cron.namespace, cron.name)
@@ -228,7 +229,7 @@ class CronJobEvaluator:
             self.on_delete(name)
         self._uids[name] = cron.uid
         self._views[cron.uid] = cron
-        self.scheduled_jobs.add_cron_job((cron.namespace, cron.uid))
+        self._scheduled_jobs.add_cron_job((cron.namespace, cron.uid))
         self._observe_reservation(cron)
 
     def _observe_reservation(self, cron: CronJobView) -> ObservedReservation | None:
@@ -258,7 +259,7 @@ class CronJobEvaluator:
         observed = self._observe_reservation(cron)
         created = observed.created if observed else frozenset()
         if cron.runs:
-            known_names = self.scheduled_jobs.names((cron.namespace, cron.uid))
+            known_names = self._scheduled_jobs.names((cron.namespace, cron.uid))
             created |= {
                 run.name for run in cron.runs if not run.backfill and run.name in known_names
             }
@@ -303,9 +304,11 @@ class CronJobCacheAdapter(CacheAdapter):
 class CronJobStore(InformerStore):
     """The schedules of one namespace, or of all."""
 
-    def __init__(self, evaluator: CronJobEvaluator, namespace: str | None) -> None:
+    def __init__(
+        self, evaluator: CronJobEvaluator, namespace: str | None, quarantine: Quarantine
+    ) -> None:
         adapter = CronJobCacheAdapter(evaluator)
-        super().__init__(adapter, namespace, evaluator.quarantine)
+        super().__init__(adapter, namespace, quarantine)
 
     def _on_update(self, obj: JsonObject) -> None:
         """Store a schedule; the evaluator itself quarantines one whose storing raises."""
@@ -313,7 +316,10 @@ class CronJobStore(InformerStore):
 
 
 async def resync_cron_jobs(
-    session: KubeSession, namespace: str | None, evaluator: CronJobEvaluator
+    session: KubeSession,
+    namespace: str | None,
+    evaluator: CronJobEvaluator,
+    quarantine: Quarantine,
 ) -> int:
     """Read new and changed schedules, forget deleted ones, and return how many there were.
 
@@ -321,7 +327,7 @@ async def resync_cron_jobs(
     while the list is read may not be in it, and is kept. Raises ApiError if a request fails.
     """
     before = set(evaluator.names_in(namespace))
-    before |= evaluator.quarantine.quarantined_names(ObjectKind.CRON_JOB, namespace)
+    before |= quarantine.quarantined_names(ObjectKind.CRON_JOB, namespace)
     listed, repaired, version, turns = set[ObjectName](), 0, "", TimeSlice()
     path = collection_path(namespace, CRON_JOBS)
     async for page in session.pages(path, accept=METADATA_LIST_TYPE):
@@ -330,7 +336,7 @@ async def resync_cron_jobs(
             obj = as_object(item)
             meta = child(obj, "metadata")
             listed.add((text(meta, "namespace"), text(meta, "name")))
-            repaired += await _repair_listed(session, obj, evaluator)
+            repaired += await _repair_listed(session, obj, evaluator, quarantine)
             await turns.yield_if_due()
     known = set(evaluator.names_in(namespace))
     for name in before - listed:
@@ -339,7 +345,7 @@ async def resync_cron_jobs(
 
 
 async def _repair_listed(
-    session: KubeSession, obj: JsonObject, evaluator: CronJobEvaluator
+    session: KubeSession, obj: JsonObject, evaluator: CronJobEvaluator, quarantine: Quarantine
 ) -> bool:
     """Read a listed schedule if it is newer than the known view and is not quarantined."""
     meta = child(obj, "metadata")
@@ -347,7 +353,7 @@ async def _repair_listed(
     known = evaluator.locate(uid)
     if known and not is_newer(version, known.resource_version):
         return False
-    if evaluator.quarantine.is_quarantined(object_ref(ObjectKind.CRON_JOB, obj)):
+    if quarantine.is_quarantined(object_ref(ObjectKind.CRON_JOB, obj)):
         return False
     try:
         live = await session.get(cron_job_path(text(meta, "namespace"), text(meta, "name")))

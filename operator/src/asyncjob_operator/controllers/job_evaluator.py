@@ -11,19 +11,15 @@ from typing import Protocol
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.cache.dependencies import NO_CHILDREN, DependencyGraph
-from asyncjob_operator.cache.jobs import JobAddress, JobStore
+from asyncjob_operator.cache.dependencies import NO_CHILDREN
+from asyncjob_operator.cache.job_caches import JobCaches
+from asyncjob_operator.cache.jobs import JobAddress
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
-from asyncjob_operator.cache.queues import AdmissionCache, QueueCache
-from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
-from asyncjob_operator.cache.statuses import StatusCache
-from asyncjob_operator.cache.versions import WatchPosition
-from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import Decision
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.core.options import DecisionOptions, QueueView
+from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies import finished
 from asyncjob_operator.core.policies.finished import is_redrive_requested
 from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
@@ -48,15 +44,12 @@ class EvaluationListener(Protocol):
     def dequeue(self, uid: str) -> None:
         """Take a job off the queue: nothing is due for it any more."""
 
-    def enqueue_admission(self, queue: tuple[str, str]) -> None:
-        """Queue a round of admission for an AsyncQueue with limits."""
-
     def on_dead_letter(self, job: JobView, message: str) -> None:
         """React to a job that has just become a dead letter, whichever component wrote that."""
 
 
 class JobEvaluator:
-    """Owns the caches that decisions about jobs are based on, and evaluates jobs against them.
+    """Evaluates jobs against the caches, whenever one of these reports a change.
 
     A job whose evaluation raises is quarantined: it is evaluated again when it changes, or after a
     pause. What the cache holds of it stays.
@@ -64,52 +57,56 @@ class JobEvaluator:
 
     def __init__(
         self,
+        caches: JobCaches,
+        delaying_queue: DelayingQueue,
+        listener: EvaluationListener,
+        *,
         options: DecisionOptions,
         now: Callable[[], Now],
-        listener: EvaluationListener,
+        queue_stats: QueueStatsCollector,
         quarantine: Quarantine,
-        metrics: JobMetrics | None = None,
+        metrics: JobMetrics,
     ) -> None:
-        self.quarantine = quarantine
-        self.store = JobStore()
-        self.statuses = StatusCache()
-        self.watch_position = WatchPosition()
-        self.delaying_queue = DelayingQueue()
-        self.dependency_graph = DependencyGraph(self.store, self.delaying_queue.add_all)
-        self.scheduled_jobs = ScheduledJobCache()
-        self.worker_pods = WorkerPodCache(now, self._on_pod_change)
-        self.admission_cache = AdmissionCache(now, listener.enqueue_admission, self.evaluate)
-        self.queues = QueueCache(self._on_queue_change, self.admission_cache)
-        self.worker_registry = WorkerRegistry(
-            lambda: now().monotonic, self._on_types_change, listener.enqueue_admission
-        )
-        self.queue_stats = QueueStatsCollector(
-            self.store, self.queues, self.worker_registry, now, self.quarantine
-        )
+        self._store = caches.store
+        self._statuses = caches.statuses
+        self._dependency_graph = caches.dependency_graph
+        self._scheduled_jobs = caches.scheduled_jobs
+        self._worker_pods = caches.worker_pods
+        self._admission_cache = caches.admission_cache
+        self._queues = caches.queues
+        self._worker_registry = caches.worker_registry
+        self._delaying_queue = delaying_queue
+        self._listener = listener
         self._options = options
         self._now = now
-        self._listener = listener
+        self._queue_stats = queue_stats
+        self._quarantine = quarantine
         self._metrics = metrics
         self._observations: dict[str, Observation] = {}
         self._refused_redrives: dict[str, int] = {}
         self._rerun_retry_at: dict[str, float] = {}
+        self._worker_pods.add_listener(self._on_pod_change)
+        self._worker_registry.add_listener(self._on_types_change)
+        self._admission_cache.add_listener(self.evaluate)
+        self._queues.add_listener(self._on_queue_change)
 
     def on_update(self, obj: JsonObject, *, just_changed: bool) -> None:
         """Store and evaluate a job; `just_changed`: seen as it changed, not found in a list."""
         meta = child(obj, "metadata")
         uid = text(meta, "uid")
-        if not self.store.is_new_version(uid, text(meta, "resourceVersion")):
+        if not self._store.is_new_version(uid, text(meta, "resourceVersion")):
             return
-        with self.quarantine.guard(object_ref(ObjectKind.JOB, obj)) as guard:
+        with self._quarantine.guard(object_ref(ObjectKind.JOB, obj)) as guard:
             job = read_job(obj)
             self._store_job(job, obj, just_changed=just_changed)
             self._evaluate(job, self._now(), just_changed=just_changed)
-        self._requeue_if_quarantined(uid, guard.pause)
+        if guard.pause is not None:
+            self._requeue_quarantined(uid, guard.pause)
 
     def refresh(self, obj: JsonObject, jitter: float) -> tuple[JobView, Decision]:
         """Store a fresh read of a job that is being reconciled, and decide again from it."""
         job, now = read_job(obj), self._now()
-        if job.uid in self.store and self.store.is_new_version(job.uid, job.resource_version):
+        if job.uid in self._store and self._store.is_new_version(job.uid, job.resource_version):
             self._store_job(job, obj, just_changed=True)
         now = Now(now.monotonic, now.wall, jitter)
         return job, self._decide(job, now, just_changed=True)
@@ -121,8 +118,8 @@ class JobEvaluator:
 
         None unless what a change of its phase is written from is at hand in that version.
         """
-        job = self.store.get(uid)
-        obj = self.statuses.get(job) if job else None
+        job = self._store.get(uid)
+        obj = self._statuses.get(job) if job else None
         if job is None or obj is None:
             return None
         now = self._now()
@@ -133,48 +130,49 @@ class JobEvaluator:
         """Handle a DELETED event, also of a job that could never be read."""
         meta = child(obj, "metadata")
         self.on_delete(text(meta, "uid"))
-        self.quarantine.forget(ObjectKind.JOB, text(meta, "namespace"), text(meta, "name"))
+        self._quarantine.forget(ObjectKind.JOB, text(meta, "namespace"), text(meta, "name"))
 
     def on_delete(self, uid: str) -> None:
         """Forget a deleted job, and evaluate the jobs that this matters to."""
-        known = self.store.find(uid)
+        known = self._store.find(uid)
         namespace, name = (known.namespace, known.name) if known else ("", uid)
-        with self.quarantine.guard(ObjectRef(ObjectKind.JOB, namespace, name)):
+        with self._quarantine.guard(ObjectRef(ObjectKind.JOB, namespace, name)):
             self._forget(uid)
-        self.quarantine.forget(ObjectKind.JOB, namespace, name)
+        self._quarantine.forget(ObjectKind.JOB, namespace, name)
 
     def _forget(self, uid: str) -> None:
-        job, known = self.store.get(uid), self.store.find(uid)
-        siblings = self.dependency_graph.siblings_status(known) if known else NO_CHILDREN
-        duplicates = self.store.first_duplicates(job) if job else ()
-        self.store.delete(uid)
-        self.scheduled_jobs.on_delete(uid)
+        job, known = self._store.get(uid), self._store.find(uid)
+        siblings = self._dependency_graph.siblings_status(known) if known else NO_CHILDREN
+        duplicates = self._store.first_duplicates(job) if job else ()
+        self._store.delete(uid)
+        self._scheduled_jobs.on_delete(uid)
         self._observations.pop(uid, None)
         self._refused_redrives.pop(uid, None)
         self._rerun_retry_at.pop(uid, None)
-        self.statuses.forget(uid)
-        self.delaying_queue.forget(uid)
+        self._statuses.forget(uid)
+        self._delaying_queue.forget(uid)
         self._listener.dequeue(uid)
         if job:
-            self.admission_cache.remove(job)
+            self._admission_cache.remove(job)
             self._evaluate_duplicates(job, duplicates)
         if known:
-            self._evaluate_many(self.dependency_graph.on_delete(known, siblings))
+            self._evaluate_many(self._dependency_graph.on_delete(known, siblings))
 
     def evaluate(self, uid: str) -> None:
         """Evaluate a known job again."""
-        job = self.store.get(uid)
+        job = self._store.get(uid)
         if job is None:
             self._evaluate_finished(uid)
             return
-        with self.quarantine.guard(_job_ref(job)) as guard:
+        with self._quarantine.guard(_job_ref(job)) as guard:
             self._evaluate(job, self._now(), just_changed=False)
-        self._requeue_if_quarantined(uid, guard.pause)
+        if guard.pause is not None:
+            self._requeue_quarantined(uid, guard.pause)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
         """Evaluate the job after this many seconds, not before, even if it changes; 0: at once."""
-        if uid in self.store:
-            self.delaying_queue.block_until(uid, self._now().monotonic + seconds)
+        if uid in self._store:
+            self._delaying_queue.block_until(uid, self._now().monotonic + seconds)
             self._listener.dequeue(uid)
 
     def record_refusal(self, uid: str, number: int) -> None:
@@ -183,9 +181,9 @@ class JobEvaluator:
 
     def delay_rerun(self, uid: str, seconds: float) -> None:
         """Retry the requested rerun after this many seconds; all else goes on."""
-        if uid in self.store:
+        if uid in self._store:
             self._rerun_retry_at[uid] = self._now().monotonic + seconds
-            self.delaying_queue.requeue_at(uid, self._rerun_retry_at[uid])
+            self._delaying_queue.requeue_at(uid, self._rerun_retry_at[uid])
 
     def seconds_since_heartbeat(self, uid: str) -> float | None:
         """Return the seconds since a running job's last observed heartbeat, None if unknown."""
@@ -194,68 +192,62 @@ class JobEvaluator:
 
     def locate(self, uid: str) -> JobAddress | None:
         """Return namespace, name and known version of a job, None if it is unknown."""
-        return self.store.locate(uid)
+        return self._store.locate(uid)
 
-    def is_current(self, uid: str) -> bool:
-        """Return whether everything written before a job's known version is known as well."""
-        address = self.store.locate(uid)
-        return address is not None and self.watch_position.has_reached(
-            address.namespace, address.version
-        )
-
-    def queue_view(self, job: JobView) -> QueueView:
-        """Return the view of the job's queue."""
-        return self.queues.view(job.namespace, job.queue)
+    def forget_status(self, uid: str) -> None:
+        """Have the job read before it is decided about again: its version may be out of date."""
+        self._statuses.forget(uid)
 
     def _store_job(self, job: JobView, obj: JsonObject, *, just_changed: bool) -> None:
-        before, known = self.store.get(job.uid), self.store.find(job.uid)
-        if just_changed and self._metrics:
+        before, known = self._store.get(job.uid), self._store.find(job.uid)
+        if just_changed:
             self._metrics.record_change(known, job, self._observations.get(job.uid))
-        siblings = self.dependency_graph.siblings_status(job)
-        duplicates = self.store.first_duplicates(job)
-        self.store.put(job)
-        self.statuses.keep(job, obj)
+        siblings = self._dependency_graph.siblings_status(job)
+        duplicates = self._store.first_duplicates(job)
+        self._store.put(job)
+        self._statuses.keep(job, obj)
         if job.control.rerun <= job.reruns:
             self._rerun_retry_at.pop(job.uid, None)
-        self._evaluate_many(self.dependency_graph.on_update(job, known, siblings))
-        self.scheduled_jobs.on_update(job, obj, self._now().wall)
+        self._evaluate_many(self._dependency_graph.on_update(job, known, siblings))
+        self._scheduled_jobs.on_update(job, obj, self._now().wall)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._listener.on_dead_letter(job, text(child(obj, "status"), "message"))
             if job.finished:
-                self.queue_stats.record_finished((job.namespace, job.queue))
+                self._queue_stats.record_finished((job.namespace, job.queue))
         self._evaluate_duplicates(job, duplicates)
 
     def _evaluate(self, job: JobView, now: Now, *, just_changed: bool) -> None:
         decision = self._decide(job, now, just_changed=just_changed)
-        self.admission_cache.update(
+        self._admission_cache.update(
             job, awaits_reservation=decision.awaits_reservation and decision.effect is None
         )
         if decision.effect is None:
             self._listener.dequeue(job.uid)
-            self.delaying_queue.requeue_at(job.uid, decision.requeue_at)
+            self._delaying_queue.requeue_at(job.uid, decision.requeue_at)
             if job.finished:
                 self._compact_finished(job)
             return
         if job.finished:
-            self.store.track_pending_request(job, now.wall)
-        if not self.delaying_queue.is_blocked(job.uid, now.monotonic):
-            self.delaying_queue.forget(job.uid)
+            self._store.track_pending_request(job, now.wall)
+        if not self._delaying_queue.is_blocked(job.uid, now.monotonic):
+            self._delaying_queue.forget(job.uid)
             self._listener.enqueue(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
-    def _requeue_if_quarantined(self, uid: str, seconds: float | None) -> None:
-        """Leave a job alone for the pause it was quarantined for, if it was."""
-        if seconds is None:
-            return
-        job = self.store.get(uid)
+    def _requeue_quarantined(self, uid: str, pause: float) -> None:
+        """Leave a job alone for the pause it was quarantined for."""
+        job = self._store.get(uid)
         if job and job.finished:  # a job that cannot be evaluated must still be removed in time
-            self.store.track_pending_request(job, self._now().wall)
-        self.requeue_after(uid, seconds)
+            self._store.track_pending_request(job, self._now().wall)
+        self.requeue_after(uid, pause)
 
     def _decide(self, job: JobView, now: Now, *, just_changed: bool) -> Decision:
-        queue, dependencies = self.queue_view(job), self.dependency_graph.dependencies(job)
+        queue, dependencies = (
+            self._queues.view(job.namespace, job.queue),
+            self._dependency_graph.dependencies(job),
+        )
         missing_dependency = bool(dependencies.missing) and not job.control.suspend
-        type_known = not queue.has_limits or self.worker_registry.is_served(job)
+        type_known = not queue.has_limits or self._worker_registry.is_served(job)
         previous = self._observations.get(job.uid)
         observation = observe(
             previous,
@@ -266,13 +258,13 @@ class JobEvaluator:
             dependency_missing=missing_dependency,
             type_known=type_known,
         )
-        if job.uid in self.store:
+        if job.uid in self._store:
             self._observations[job.uid] = observation
-        holder, duplicate = self.worker_pods.holder_status(job), self.store.live_duplicate(job)
+        holder, duplicate = self._worker_pods.holder_status(job), self._store.live_duplicate(job)
         unserved = (
-            self.worker_registry.unserved_type(job) if queue.dead_letters_unknown_types else None
+            self._worker_registry.unserved_type(job) if queue.dead_letters_unknown_types else None
         )
-        has_reservation = queue.has_limits and self.admission_cache.is_reserved(job)
+        has_reservation = queue.has_limits and self._admission_cache.is_reserved(job)
         snapshot = Snapshot(
             job,
             observation,
@@ -291,14 +283,14 @@ class JobEvaluator:
 
     def _compact_finished(self, job: JobView) -> None:
         if is_redrive_requested(job):
-            self.store.track_pending_request(job, self._now().wall)
+            self._store.track_pending_request(job, self._now().wall)
         else:
-            self.store.compact_finished(job, self._now().wall)
+            self._store.compact_finished(job, self._now().wall)
         self._observations.pop(job.uid, None)
 
     def _evaluate_finished(self, uid: str) -> None:
         """Enqueue a finished job whose requested rerun may be retried now."""
-        known = self.store.find(uid)
+        known = self._store.find(uid)
         if known and self._now().monotonic >= self._rerun_retry_at.get(uid, math.inf):
             self._listener.enqueue(uid, f"{known.namespace}/{finished.RERUN}")
 
@@ -307,7 +299,7 @@ class JobEvaluator:
         if len(uids) <= MAX_EVALUATED_AT_ONCE:
             self._evaluate_all(uids)
         else:
-            self.delaying_queue.add_all(uids)
+            self._delaying_queue.add_all(uids)
 
     def _evaluate_all(self, uids: Iterable[str]) -> None:
         for uid in uids:
@@ -319,39 +311,39 @@ class JobEvaluator:
         All others remain duplicates of a job before them. Once the id is free, a dead letter whose
         redrive was refused because of it may run again.
         """
-        now = self.store.first_duplicates(job)
+        now = self._store.first_duplicates(job)
         if now == previous:
             return
         self._evaluate_all([uid for uid in {*previous[:1], *now[:1]} if uid != job.uid])
         if not now:
             self._evaluate_many(
-                [uid for uid in self.store.finished_duplicates(job) if uid != job.uid]
+                [uid for uid in self._store.finished_duplicates(job) if uid != job.uid]
             )
 
     def _on_pod_change(self, namespace: str, pod_uid: str) -> None:
-        self._evaluate_many(self.store.held_by(namespace, pod_uid))
+        self._evaluate_many(self._store.held_by(namespace, pod_uid))
 
     def _on_types_change(self, queue: tuple[str, str], affected: AffectedTypes) -> None:
         """Evaluate the jobs of types that the queue's workers have begun or ceased to serve."""
-        view = self.queues.view(*queue)
+        view = self._queues.view(*queue)
         if not (view.has_limits or view.dead_letters_unknown_types):
             return
         if affected.every:
-            self._evaluate_many(self.store.in_queue(queue))
+            self._evaluate_many(self._store.in_queue(queue))
             return
         for job_type in affected.types:
-            self._evaluate_many(self.store.of_type(queue, job_type))
+            self._evaluate_many(self._store.of_type(queue, job_type))
 
     def _on_queue_change(self, namespace: str, queue: str) -> None:
         """Evaluate a changed queue's jobs, bit by bit; count the active ones at once.
 
         If these were counted late, more reservations would be granted than the limits allow.
         """
-        for uid in self.store.active_in_queue((namespace, queue)):
-            job = self.store.get(uid)
+        for uid in self._store.active_in_queue((namespace, queue)):
+            job = self._store.get(uid)
             if job:
-                self.admission_cache.update_active(job)
-        self._evaluate_many(self.store.in_queue((namespace, queue)))
+                self._admission_cache.update_active(job)
+        self._evaluate_many(self._store.in_queue((namespace, queue)))
 
 
 def _job_ref(job: JobView) -> ObjectRef:

@@ -19,10 +19,10 @@ from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.kube.watch import watch
 from asyncjob.names import JOBS, collection_path, job_path
-from asyncjob_operator.cache.jobs import is_newer
+from asyncjob_operator.cache.jobs import JobStore, is_newer
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.core.now import Now
-from asyncjob_operator.telemetry.quarantine import ObjectKind, object_ref
+from asyncjob_operator.telemetry.quarantine import ObjectKind, Quarantine, object_ref
 
 SHOWN_SECONDS: Final = 60.0
 """Seconds for which the lag of the newest job is shown."""
@@ -144,65 +144,73 @@ class JobWatch:
         return version
 
 
-async def resync_jobs(
-    session: KubeSession, namespace: str | None, evaluator: JobEvaluator
-) -> ResyncResult:
-    """Compare the cache with a list and repair it. Raises ApiError, ExpiredError included."""
-    result, time_slice = ResyncResult(), TimeSlice()
-    listed: set[str] = set()
-    quarantined = evaluator.quarantine.quarantined_names(ObjectKind.JOB, namespace)
-    async for page in session.pages(collection_path(namespace, JOBS), accept=METADATA_LIST_TYPE):
-        result.version = text(child(page, "metadata"), "resourceVersion")
-        for item in items(page, "items"):
-            obj = as_object(item)
-            meta = child(obj, "metadata")
-            listed.add(text(meta, "uid"))
-            quarantined.discard((text(meta, "namespace"), text(meta, "name")))
-            await _repair_listed(session, obj, evaluator, result)
+class JobResync:
+    """Compares the cached jobs with the cluster, and repairs what differs."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        evaluator: JobEvaluator,
+        store: JobStore,
+        quarantine: Quarantine,
+    ) -> None:
+        self._session = session
+        self._evaluator = evaluator
+        self._store = store
+        self._quarantine = quarantine
+
+    async def run(self, namespace: str | None) -> ResyncResult:
+        """Compare one namespace, or all, with a list. Raises ApiError, ExpiredError included."""
+        result, time_slice = ResyncResult(), TimeSlice()
+        listed: set[str] = set()
+        quarantined = self._quarantine.quarantined_names(ObjectKind.JOB, namespace)
+        path = collection_path(namespace, JOBS)
+        async for page in self._session.pages(path, accept=METADATA_LIST_TYPE):
+            result.version = text(child(page, "metadata"), "resourceVersion")
+            for item in items(page, "items"):
+                obj = as_object(item)
+                meta = child(obj, "metadata")
+                listed.add(text(meta, "uid"))
+                quarantined.discard((text(meta, "namespace"), text(meta, "name")))
+                await self._repair_listed(obj, result)
+                await time_slice.yield_if_due()
+        for name in quarantined:
+            self._quarantine.forget(ObjectKind.JOB, *name)
+        for uid, known in self._store.addresses():
             await time_slice.yield_if_due()
-    for name in quarantined:
-        evaluator.quarantine.forget(ObjectKind.JOB, *name)
-    for uid, known in evaluator.store.addresses():
-        await time_slice.yield_if_due()
-        if uid not in listed and namespace in {None, known.namespace}:
-            found_uid = await _reread(session, known.namespace, known.name, evaluator)
-            if found_uid != uid:
-                evaluator.on_delete(uid)
-                result.deleted += 1
-    return result
+            if uid not in listed and namespace in {None, known.namespace}:
+                found_uid = await self._reread(known.namespace, known.name)
+                if found_uid != uid:
+                    self._evaluator.on_delete(uid)
+                    result.deleted += 1
+        return result
 
+    async def _repair_listed(self, obj: JsonObject, result: ResyncResult) -> None:
+        """Read a listed job that is unknown, or known only in an older version.
 
-async def _repair_listed(
-    session: KubeSession, obj: JsonObject, evaluator: JobEvaluator, result: ResyncResult
-) -> None:
-    """Read a listed job that is unknown, or known only in an older version.
+        A job that is quarantined in this version is skipped until its pause is over.
+        """
+        meta = child(obj, "metadata")
+        uid = text(meta, "uid")
+        known = self._store.locate(uid)
+        if known and not is_newer(text(meta, "resourceVersion"), known.version):
+            return
+        if self._quarantine.is_quarantined(object_ref(ObjectKind.JOB, obj)):
+            return
+        await self._reread(text(meta, "namespace"), text(meta, "name"))
+        now_known = self._store.locate(uid)
+        if now_known and now_known != known:
+            result.added += known is None
+            result.changed += known is not None
 
-    A job that is quarantined in this version is skipped until its pause is over.
-    """
-    meta = child(obj, "metadata")
-    uid = text(meta, "uid")
-    known = evaluator.locate(uid)
-    if known and not is_newer(text(meta, "resourceVersion"), known.version):
-        return
-    if evaluator.quarantine.is_quarantined(object_ref(ObjectKind.JOB, obj)):
-        return
-    await _reread(session, text(meta, "namespace"), text(meta, "name"), evaluator)
-    now_known = evaluator.locate(uid)
-    if now_known and now_known != known:
-        result.added += known is None
-        result.changed += known is not None
-
-
-async def _reread(
-    session: KubeSession, namespace: str, name: str, evaluator: JobEvaluator
-) -> str | None:
-    """Store the job of this name as it is now; return its UID, None if there is none."""
-    try:
-        obj = await session.get(job_path(namespace, name))
-    except ObjectNotFoundError:
-        return None
-    evaluator.on_update(obj, just_changed=False)
-    return text(child(obj, "metadata"), "uid")
+    async def _reread(self, namespace: str, name: str) -> str | None:
+        """Store the job of this name as it is now; return its UID, None if there is none."""
+        try:
+            obj = await self._session.get(job_path(namespace, name))
+        except ObjectNotFoundError:
+            return None
+        self._evaluator.on_update(obj, just_changed=False)
+        return text(child(obj, "metadata"), "uid")
 
 
 class WatchLag:

@@ -162,7 +162,7 @@ class JobReconciler:
         )
         if not await self._preconditions.verify(precondition):
             self._count(effect.policy, "disproved")
-            self._evaluator.statuses.forget(job.uid)
+            self._evaluator.forget_status(job.uid)
             self._evaluator.requeue_after(job.uid, self._backoff.record_failure(job.uid))
             return
         if not self._leads():
@@ -205,7 +205,7 @@ class JobReconciler:
             self._metrics.recovery_seconds.observe(seconds_silent)
 
     def _on_error(self, location: JobAddress, uid: str, policy: str, error: ApiError) -> None:
-        self._evaluator.statuses.forget(uid)
+        self._evaluator.forget_status(uid)
         pause = self._backoff.record_failure(uid)
         if isinstance(error, ConflictError):
             self._count(policy, "conflict")

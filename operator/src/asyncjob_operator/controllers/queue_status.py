@@ -9,7 +9,9 @@ from asyncjob.errors import ApiError, ObjectNotFoundError
 from asyncjob.json_types import Json
 from asyncjob.kube import KubeSession
 from asyncjob.names import queue_status_path
-from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.cache.jobs import JobStore
+from asyncjob_operator.cache.queue_stats import QueueStatsCollector
+from asyncjob_operator.cache.workers import WorkerRegistry
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
 from asyncjob_operator.telemetry.job_metrics import JobStats, NamespacedName
 from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectRef, Quarantine
@@ -77,23 +79,30 @@ class QueueStatusWriter:
 class JobStatsCollector:
     """Collects what the gauges of jobs show; nothing before the first `refresh`."""
 
-    def __init__(self, evaluator: JobEvaluator, finished_limit: int | None) -> None:
-        self._evaluator = evaluator
+    def __init__(
+        self,
+        store: JobStore,
+        queue_stats: QueueStatsCollector,
+        worker_registry: WorkerRegistry,
+        finished_limit: int | None,
+    ) -> None:
+        self._store = store
+        self._queue_stats = queue_stats
+        self._worker_registry = worker_registry
         self._finished_limit = finished_limit
         self._oldest_wait: dict[NamespacedName, float] | None = None
 
     async def refresh(self) -> None:
         """Go through all waiting jobs; others run in between."""
-        self._oldest_wait = await self._evaluator.queue_stats.oldest_waits()
+        self._oldest_wait = await self._queue_stats.oldest_waits()
 
     def stats(self) -> JobStats | None:
         """Return what to show now, None before the first `refresh`."""
         if self._oldest_wait is None:
             return None
-        evaluator = self._evaluator
         return JobStats(
-            evaluator.store.counts,
+            self._store.counts,
             self._oldest_wait,
-            evaluator.worker_registry.capacity_by_queue(),
+            self._worker_registry.capacity_by_queue(),
             self._finished_limit,
         )

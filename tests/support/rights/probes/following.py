@@ -64,8 +64,15 @@ def follows(kind: str) -> Run:
         path = {"pods": paths.pods_path, "leases": paths.leases_path}[kind](principal.namespace)
         async with operating(principal) as (parts, session):
             loops = Loops()
-            following = Informers(session, (principal.namespace,), loops.tasks, quarantine())
-            following.start(parts.job_evaluator, Findings(), recovery=True)
+            following = Informers(
+                session,
+                (principal.namespace,),
+                loops.tasks,
+                quarantine(),
+                worker_pods=parts.caches.worker_pods,
+                worker_registry=parts.caches.worker_registry,
+            )
+            following.start(Findings(), recovery=True)
             watching = loops.by_name[f"watch of {kind} in {principal.namespace}"]
             await happens(lambda: path in session.watched, watching)
 
@@ -123,7 +130,7 @@ async def sees_queues(principal: Principal, _: ProbeSetup, name: str) -> None:
 
     async with operating(principal) as (parts, session):
         loops = Loops()
-        known = parts.job_evaluator.queues
+        known = parts.caches.queues
         [store] = queue_collection(session, (principal.namespace,), known, quarantine(), FAR).start(
             loops.tasks
         )

@@ -131,7 +131,7 @@ async def admits(principal: Principal, _: ProbeSetup, name: str) -> None:
     principal.admin.merge(queue_path(principal.namespace, name), changed).object()
     job = create_job(principal, name, queue=name)
     async with operating(principal) as (parts, _session):
-        parts.job_evaluator.queues.on_update(queue)
+        parts.caches.queues.on_update(queue)
         parts.job_evaluator.on_update(job, just_changed=True)
 
         def admitted() -> Any:

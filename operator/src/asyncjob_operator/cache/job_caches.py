@@ -1,0 +1,48 @@
+"""The caches that decisions about jobs are based on, connected to one another.
+
+Whoever needs one of them is handed that one, by the composition root; only the job evaluator
+decides from all.
+"""
+
+from collections.abc import Callable, Iterable
+
+from asyncjob_operator.cache.dependencies import DependencyGraph
+from asyncjob_operator.cache.jobs import JobStore, QueueKey
+from asyncjob_operator.cache.queues import AdmissionCache, QueueCache
+from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
+from asyncjob_operator.cache.statuses import StatusCache
+from asyncjob_operator.cache.versions import WatchPosition
+from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
+from asyncjob_operator.core.now import Now
+
+
+class JobCaches:
+    """Caches of jobs, queues and workers. Their listeners are those who evaluate from them.
+
+    `enqueue_admission` is called with each queue that needs a round of admission, `evaluate_later`
+    with the UIDs of jobs for which a cycle of dependencies was found.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], Now],
+        *,
+        enqueue_admission: Callable[[QueueKey], None],
+        evaluate_later: Callable[[Iterable[str]], None],
+    ) -> None:
+        self.store = JobStore()
+        self.statuses = StatusCache()
+        self.watch_position = WatchPosition()
+        self.dependency_graph = DependencyGraph(self.store, evaluate_later)
+        self.scheduled_jobs = ScheduledJobCache()
+        self.worker_pods = WorkerPodCache(now)
+        self.admission_cache = AdmissionCache(now, enqueue_admission)
+        self.queues = QueueCache(self.admission_cache)
+        self.worker_registry = WorkerRegistry(lambda: now().monotonic, enqueue_admission)
+
+    def is_current(self, uid: str) -> bool:
+        """Return whether everything written before a job's known version is known as well."""
+        address = self.store.locate(uid)
+        return address is not None and self.watch_position.has_reached(
+            address.namespace, address.version
+        )
