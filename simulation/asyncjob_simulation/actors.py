@@ -27,8 +27,10 @@ from asyncjob_simulation.cluster import NAMESPACE, Container
 from asyncjob_simulation.processes import HEARTBEAT, Process, current_process
 from asyncjob_worker.cli import SPARE_CONNECTIONS, WorkerExitCode
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings as WorkerSettings
 from asyncjob_worker.settings import identify
+from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Worker
 
 # ---- operator
@@ -173,7 +175,7 @@ async def run_worker(
         field_manager="asyncjob-worker",
         connections=settings.slots() + SPARE_CONNECTIONS,
     ) as session:
-        worker = Worker(app, settings, session, holder)
+        worker = Worker(app, settings, session, holder, metrics=Metrics(), tracing=NO_TRACING)
         container.on_terminate = worker.stop
         return WorkerExitCode.STOPPED if await worker.run() else WorkerExitCode.RESTART
 

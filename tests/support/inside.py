@@ -9,7 +9,9 @@ from asyncjob import WorkerApp
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import ClusterAccess, KubeSession, load_access
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Worker
 from support.workers import Identity, WorkerNamespace
 
@@ -101,7 +103,16 @@ async def team(
         for identity in identities:
             access = await load_access(str(identity.kubeconfig))
             session = await stack.enter_async_context(opener(access))
-            workers.append(Worker(app, Settings(**settings), session, identity.holder))
+            workers.append(
+                Worker(
+                    app,
+                    Settings(**settings),
+                    session,
+                    identity.holder,
+                    metrics=Metrics(),
+                    tracing=NO_TRACING,
+                )
+            )
         running = [asyncio.ensure_future(worker.run()) for worker in workers]
         try:
             yield Team(workers, running)

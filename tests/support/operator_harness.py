@@ -59,13 +59,14 @@ class OperatorHarness:
         self._actor = JobReconciler(
             session,
             observer,
-            preconditions=PreconditionChecker(session, correction),
+            preconditions=PreconditionChecker(session, correction, lambda: self.now),
             backoff=ItemBackoff(1.0, 60.0),
             events=EventRecorder(session, "me", self.moment, self.metrics, quarantine()),
             metrics=self.metrics,
             recovery_summary=RecoverySummary(),
             leads=lambda: True,
             on_recovered=ignore,
+            now=self.moment,
         )
         for obj in self.session.objects.values():
             observer.on_update(obj, just_changed=False)

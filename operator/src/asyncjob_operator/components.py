@@ -92,7 +92,9 @@ class Components:
         job_reconciler = JobReconciler(
             session,
             job_evaluator,
-            preconditions=PreconditionChecker(session, _cache_updates(caches, job_evaluator)),
+            preconditions=PreconditionChecker(
+                session, _cache_updates(caches, job_evaluator), monotonic
+            ),
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=self.events,
             metrics=metrics,

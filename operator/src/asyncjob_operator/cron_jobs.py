@@ -98,6 +98,7 @@ class CronJobs:
             metrics=metrics,
             leads=leadership.leads,
             on_job=on_job,
+            clock=monotonic,
         )
         self.reconcilers = ReconcilePool(
             queue, reconciler, leadership, quarantine, self.evaluator.evaluate

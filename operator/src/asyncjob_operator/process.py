@@ -12,6 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from asyncjob.errors import PortTakenError
 from asyncjob.kube import ClusterAccess, KubeSession, load_access
+from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.kopf_session import KopfSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.preflight import Findings, preflight
@@ -113,7 +114,9 @@ def _leader_election(settings: Settings, session: KubeSession) -> LeaderElection
     if not settings.leader_elect:
         return AlwaysLeader()
     namespace = settings.lease_namespace or session.access.namespace
-    return LeaderElector(session, namespace, settings.lease_name, settings.identity)
+    return LeaderElector(
+        session, namespace, settings.lease_name, settings.identity, clock=monotonic
+    )
 
 
 HttpHandler = Callable[[web.Request], Awaitable[web.Response]]

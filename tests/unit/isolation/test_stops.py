@@ -14,6 +14,7 @@ from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.stall_detector import LivenessCounter
+from asyncjob_worker.metrics import Metrics
 from support.callbacks import ignore
 from support.isolation import Shop, is_alive, is_left, job, until
 
@@ -71,7 +72,7 @@ async def test_a_fenced_one_is_killed_soon_however_patient_the_worker(tmp_path: 
 async def test_a_fenced_one_is_killed_though_the_event_loop_stands_still(tmp_path: Path) -> None:
     """By the heartbeat thread, which is the one that notices the lost lease."""
     heartbeat, shop, of = (
-        HeartbeatThread(None, "ns", 1.0, LivenessCounter(), blocking_job=ignore),
+        HeartbeatThread(None, "ns", 1.0, LivenessCounter(), metrics=Metrics(), blocking_job=ignore),
         Shop(),
         job("spin", str(tmp_path)),
     )

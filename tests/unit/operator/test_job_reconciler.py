@@ -25,7 +25,7 @@ from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.decision import ChildrenFinished, ContainerDown, TypeUnserved
 from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.kube.clock import current_time
+from asyncjob_operator.kube.clock import current_time, monotonic
 from asyncjob_operator.kube.paths import leases_path, pods_path
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
@@ -66,13 +66,14 @@ class JobReconcilerHarness:
         self.actor = JobReconciler(
             session,
             observer,
-            preconditions=PreconditionChecker(session, correction),
+            preconditions=PreconditionChecker(session, correction, monotonic),
             backoff=ItemBackoff(1.0, 60.0),
             events=self.notices,
             metrics=self.metrics,
             recovery_summary=RecoverySummary(),
             leads=lambda: self.leads,
             on_recovered=lambda *what: self.recovered.append(what),
+            now=current_time,
         )
 
     def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
@@ -555,6 +556,7 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
             on_job_deleted=harness.observer.on_delete,
             is_current=harness.caches.is_current,
         ),
+        monotonic,
     )
     proof = ChildrenFinished("ns", (UID,), ())
     assert await confirmation.verify(proof)

@@ -25,7 +25,9 @@ class Clock:
 
 
 def elector(server: FakeSession, identity: str, clock: Clock) -> LeaderElector:
-    return LeaderElector(cast("KubeSession", server), "home", "asyncjob-operator", identity, clock)
+    return LeaderElector(
+        cast("KubeSession", server), "home", "asyncjob-operator", identity, clock=clock
+    )
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.names import JOBS, collection_path, job_path
 from asyncjob_simulation.apiserver import Fault, MemoryAccess, MemoryConnections, ScriptedFaults
 from asyncjob_worker.leases import heartbeat
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Worker
 from support.builders import job
 from support.identities import Space
@@ -45,7 +47,9 @@ class Workplace:
         self.session = KubeSession(access, field_manager="asyncjob-worker")
         holder = LeaseHolder("worker-0", pod.pod_uid, "worker-0/1")
         settings = Settings(concurrency=4, grace=5.0)
-        self.worker = Worker(self._app(), settings, self.session, holder)
+        self.worker = Worker(
+            self._app(), settings, self.session, holder, metrics=Metrics(), tracing=NO_TRACING
+        )
 
     def _app(self) -> WorkerApp:
         app = WorkerApp()

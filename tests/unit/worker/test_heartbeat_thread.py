@@ -25,7 +25,9 @@ LEASE = 60.0
 
 
 def heartbeat(report_interval: float = 1.0) -> HeartbeatThread:
-    return HeartbeatThread(None, "ns", report_interval, LivenessCounter(), blocking_job=ignore)
+    return HeartbeatThread(
+        None, "ns", report_interval, LivenessCounter(), metrics=Metrics(), blocking_job=ignore
+    )
 
 
 def due(kept: HeldJob) -> bool:

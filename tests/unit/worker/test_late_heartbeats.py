@@ -14,6 +14,7 @@ from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.heartbeat_lag import WINDOW_SECONDS, HeartbeatLag
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from asyncjob_worker.leases.stall_detector import LivenessCounter
+from asyncjob_worker.metrics import Metrics
 from support.callbacks import ignore
 from support.worker_parts import ME, FakeSession, an_app, candidate, held, job
 
@@ -76,7 +77,9 @@ def lease_of(seconds: int, **changes: Any) -> Any:
 
 @pytest.fixture
 def heartbeat(thread: Thread) -> HeartbeatThread:
-    made = HeartbeatThread(None, "ns", 1.0, LivenessCounter(), blocking_job=ignore)
+    made = HeartbeatThread(
+        None, "ns", 1.0, LivenessCounter(), metrics=Metrics(), blocking_job=ignore
+    )
     made.lag = thread.lag
     return made
 

@@ -10,7 +10,9 @@ import pytest
 
 from asyncjob.app.context import Stop
 from asyncjob_worker.components import Components
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Drain, Worker
 from support.worker_parts import ME, FakeSession, an_app, held
 
@@ -111,7 +113,14 @@ def recorder() -> Recorder:
 @pytest.fixture
 def worker(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Worker:
     """Return a worker of the recorder's parts."""
-    made = Worker(an_app(), Settings(grace=0.0), FakeSession().session, ME)
+    made = Worker(
+        an_app(),
+        Settings(grace=0.0),
+        FakeSession().session,
+        ME,
+        metrics=Metrics(),
+        tracing=NO_TRACING,
+    )
     monkeypatch.setattr(made, "_components", recorder.parts)
     monkeypatch.setattr(made, "_watches", lambda: [recorder.watch()])
     monkeypatch.setattr(made._resources, "close", recorder.close_resources)

@@ -119,7 +119,7 @@ async def _serve(
         ) as session,
         _tracing() as tracing,
     ):
-        worker = Worker(app, settings, session, holder, metrics, tracing=tracing)
+        worker = Worker(app, settings, session, holder, metrics=metrics, tracing=tracing)
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, worker.stop)

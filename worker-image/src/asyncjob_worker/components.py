@@ -66,7 +66,7 @@ class Components:
             access.namespace,
             settings.report_interval,
             self.loop_liveness,
-            metrics,
+            metrics=metrics,
             blocking_job=self._blocking_job,
         )
         self.registration = WorkerRegistration(session, _worker_lease(app, settings, holder))

@@ -34,7 +34,7 @@ from asyncjob_worker.leases.registration import leases_path
 from asyncjob_worker.leases.stall_detector import Watchdog
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
-from asyncjob_worker.tracing import NO_TRACING, Tracing
+from asyncjob_worker.tracing import Tracing
 
 log = structlog.get_logger()
 
@@ -63,16 +63,16 @@ class Worker:
         settings: Settings,
         session: KubeSession,
         holder: LeaseHolder,
-        metrics: Metrics | None = None,
         *,
-        tracing: Tracing = NO_TRACING,
+        metrics: Metrics,
+        tracing: Tracing,
     ) -> None:
         self._settings = settings
         self._session = session
         self._holder = holder
         self._drain = Drain(settings)
         self._needs_restart = False
-        self._metrics = metrics or Metrics()
+        self._metrics = metrics
         self._app = app
         self._resources = OpenResources(app)
         self._components = Components(

@@ -61,7 +61,6 @@ from asyncjob_operator.core.schedules.snapshot import (
     WriteStatus,
 )
 from asyncjob_operator.core.schedules.view import CronJobView, Run
-from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
 
@@ -101,7 +100,7 @@ class CronJobReconciler:
         metrics: OperatorMetrics,
         leads: Callable[[], bool],
         on_job: Callable[[JsonObject], None],
-        clock: Callable[[], float] = monotonic,
+        clock: Callable[[], float],
     ) -> None:
         self._session = session
         self._evaluator = evaluator

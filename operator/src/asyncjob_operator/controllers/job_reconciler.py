@@ -43,7 +43,7 @@ from asyncjob_operator.core.decision import (
 from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, job_event
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies import finished, recovery
-from asyncjob_operator.kube.clock import current_time, random_fraction
+from asyncjob_operator.kube.clock import random_fraction
 from asyncjob_operator.telemetry.logs import RecoverySummary, job_log_context, job_name_log_context
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
@@ -83,7 +83,7 @@ class JobReconciler:
         recovery_summary: RecoverySummary,
         leads: Callable[[], bool],
         on_recovered: Callable[[str, str], None],
-        now: Callable[[], Now] = current_time,
+        now: Callable[[], Now],
     ) -> None:
         self._session = session
         self._evaluator = evaluator

@@ -37,7 +37,6 @@ from asyncjob_operator.core.decision import (
 from asyncjob_operator.core.dependencies import RelatedJob, related_job
 from asyncjob_operator.core.liveness import read_pod
 from asyncjob_operator.core.workers import WorkerRecord, worker_record
-from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.paths import WORKER_SELECTOR, leases_path, pods_path
 
 MAX_VERIFIED = 10_000
@@ -82,10 +81,7 @@ class PreconditionChecker:
     """
 
     def __init__(
-        self,
-        session: KubeSession,
-        cache_updates: CacheUpdates,
-        clock: Callable[[], float] = monotonic,
+        self, session: KubeSession, cache_updates: CacheUpdates, clock: Callable[[], float]
     ) -> None:
         self._session = session
         self._cache_updates = cache_updates

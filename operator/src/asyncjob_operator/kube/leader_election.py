@@ -17,7 +17,7 @@ from asyncjob_operator.core.leader_election import (
     read_election_record,
 )
 from asyncjob_operator.core.permissions import election
-from asyncjob_operator.kube.clock import micro_time, monotonic
+from asyncjob_operator.kube.clock import micro_time
 from asyncjob_operator.kube.preflight import check_permissions
 from asyncjob_operator.telemetry.logs import LogThrottle
 
@@ -45,7 +45,8 @@ class LeaderElector:
         namespace: str,
         name: str,
         identity: str,
-        clock: Callable[[], float] = monotonic,
+        *,
+        clock: Callable[[], float],
     ) -> None:
         self._session = session
         self._namespace = namespace

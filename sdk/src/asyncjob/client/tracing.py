@@ -18,7 +18,7 @@ class TracedSubmission:
     """A submission as it is to be sent; `record` takes what became of it."""
 
     submission: Submission
-    record: Callable[[Submitted], None] = lambda _: None
+    record: Callable[[Submitted], None]
 
 
 @contextmanager
@@ -32,7 +32,8 @@ def trace_submission(
     """
     above = submission.traceparent or request_traceparent
     if not has_provider():
-        yield TracedSubmission(_with_traceparent(submission, above or current_traceparent()))
+        sent = _with_traceparent(submission, above or current_traceparent())
+        yield TracedSubmission(sent, lambda _: None)
         return
     from asyncjob.tracing.spans import submission_span
 

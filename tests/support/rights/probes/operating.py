@@ -22,6 +22,7 @@ from asyncjob_operator.controllers.preconditions import CacheUpdates, Preconditi
 from asyncjob_operator.core.decision import PodGone, Precondition, WorkerReplaced
 from asyncjob_operator.core.events import namespace_event
 from asyncjob_operator.core.options import RetentionOptions
+from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_operator.kube.preflight import find_missing_policies
@@ -163,7 +164,7 @@ async def _confirms(principal: Principal, proof: Precondition, *, there: bool) -
         is_current=lambda _uid: False,
     )
     async with operating(principal) as (_parts, session):
-        assert await PreconditionChecker(session, correction).verify(proof) is there
+        assert await PreconditionChecker(session, correction, monotonic).verify(proof) is there
 
 
 async def says_farewell(principal: Principal, _: ProbeSetup, name: str) -> None:
@@ -204,7 +205,13 @@ async def is_elected(principal: Principal, _ground: ProbeSetup, _: str) -> None:
     """Create the Lease, and renew it."""
     principal.admin.delete(f"{leases_path(ELECTIONS)}/{OPERATOR_LEASE}")
     async with await principal.session() as session:
-        elector = LeaderElector(session, ELECTIONS, OPERATOR_LEASE, principal.account)
+        elector = LeaderElector(
+            session,
+            ELECTIONS,
+            OPERATOR_LEASE,
+            principal.account,
+            clock=monotonic,
+        )
         for _turn in range(2):
             await elector.try_acquire_or_renew()
         assert elector.leads()

@@ -8,7 +8,9 @@ from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
 from asyncjob.names import collection_path
 from asyncjob_worker.leases.registration import leases_path
+from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
+from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Worker
 from support.rights.happening import happens
 from support.rights.model import Right
@@ -32,7 +34,14 @@ def runs(kind: str = "echo", **spec: Any) -> Run:
         sights.update([collection_path(where, QUEUE_KIND), leases_path(where)])
         settings = Settings(queue=name, concurrency=2, grace=0.0, stop_grace_seconds=0.1)
         async with await principal.session() as session:
-            worker = Worker(app, settings, session, principal.holder)
+            worker = Worker(
+                app,
+                settings,
+                session,
+                principal.holder,
+                metrics=Metrics(),
+                tracing=NO_TRACING,
+            )
 
             def done() -> bool:
                 return has_succeeded(principal, name) and sights <= session.watched

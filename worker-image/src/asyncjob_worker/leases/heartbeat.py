@@ -72,8 +72,8 @@ class HeartbeatThread:
         namespace: str,
         report_interval: float,
         loop_liveness: LivenessCounter,
-        metrics: Metrics | None = None,
         *,
+        metrics: Metrics,
         blocking_job: Callable[[], HeldJob | None],
     ) -> None:
         self._kubeconfig = kubeconfig
@@ -82,7 +82,7 @@ class HeartbeatThread:
         self._jobs: set[HeldJob] = set()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._main, name="heartbeat", daemon=True)
-        self._metrics = metrics or Metrics()
+        self._metrics = metrics
         self._stall_detector = EventLoopStallDetector(
             loop_liveness,
             self._metrics,
