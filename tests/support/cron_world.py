@@ -1,26 +1,18 @@
 """Operators that look after one schedule on one store, stepped request by request.
 
-The parts under test are the real ones; only the API server and the clocks are stood in for. A
-request takes effect when the test says so, and its answer arrives when the test says so. What the
-store grants them is what is promised: a creation lands within its time limit or not at all.
+The parts under test are the real ones, on the API server in memory; the clocks are in the test's
+hands. A request takes effect when the test says so, and its answer arrives when the test says so.
+What the store grants them is what is promised: a creation lands within its time limit or not at
+all.
 """
 
 import asyncio
-import copy
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar
 
-from asyncjob.errors import (
-    AlreadyExistsError,
-    ApiError,
-    ConflictError,
-    ObjectNotFoundError,
-    UnknownOutcomeError,
-)
-from asyncjob.kube import KubeSession
+from asyncjob.errors import ApiError, InvalidError, UnknownOutcomeError
 from asyncjob.lifecycle.job_view import read_job
-from asyncjob.names import JOBS, collection_path, cron_job_path
+from asyncjob.names import JOBS, collection_path, cron_job_path, job_path
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
@@ -30,6 +22,8 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.reservation import REQUEST_TIMEOUT_SECONDS
 from asyncjob_operator.core.schedules.view import read_cron_job
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.fake_session import FakeSession, operator_cluster
+from support.memory import Stored
 from support.schedules import raw_cron, seconds
 from support.vitals import quarantine
 
@@ -37,25 +31,34 @@ UID = "uid-nightly"
 PATH = cron_job_path("ns", "nightly")
 JOBS_PATH = collection_path("ns", JOBS)
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
+MAX_TURNS = 1000
+"""Turns of the event loop, of which a request in memory takes a few."""
 
 Object = dict[str, Any]
+T = TypeVar("T")
 
 
-@dataclass
 class CronJobStore:
-    """The store, true time, and what has ever been created."""
+    """The API server in memory, true time, and what has ever been created there."""
 
-    cron: Object
-    now: float = seconds("2026-11-20T03:00")
-    jobs: dict[str, Object] = field(default_factory=dict)
-    created: list[str] = field(default_factory=list)
-    overlaps: list[str] = field(default_factory=list)
-    version: int = 100
+    def __init__(self, cron: Object) -> None:
+        self.now = seconds("2026-11-20T03:00")
+        self.created: list[str] = []
+        self.overlaps: list[str] = []
+        self.server = operator_cluster(lambda: self.now)
+        self._objects = Stored(self.server)
+        self._objects[PATH] = cron
 
-    def stamped(self, obj: Object) -> Object:
-        self.version += 1
-        obj["metadata"]["resourceVersion"] = str(self.version)
-        return copy.deepcopy(obj)
+    @property
+    def cron(self) -> Object:
+        """The schedule."""
+        return self._objects[PATH]
+
+    @property
+    def jobs(self) -> dict[str, Object]:
+        """All jobs by name."""
+        jobs = [obj for path, obj in self._objects.items() if path.startswith(JOBS_PATH)]
+        return {job["metadata"]["name"]: job for job in jobs}
 
     @property
     def live(self) -> list[str]:
@@ -67,126 +70,91 @@ class CronJobStore:
         """Names of the reserved runs."""
         return {run.name for run in read_cron_job(self.cron).runs}
 
-    def create(self, body: Object) -> Object:
-        name = body["metadata"]["name"]
-        if name in self.jobs:
-            raise AlreadyExistsError(status=409)
-        if self.live:
-            self.overlaps.append(name)
-        self.created.append(name)
-        job = copy.deepcopy(body)
-        job["metadata"] |= {
-            "uid": f"uid-{len(self.created)}",
-            "creationTimestamp": "2026-11-20T03:00:00Z",
-        }
-        job["status"] = {"phase": "Queued"}
-        self.jobs[name] = job
-        return self.stamped(job)
+    def trigger(self) -> None:
+        """Let a person ask for a run."""
+        cron = self.cron
+        spec = {**cron["spec"], "trigger": cron["spec"].get("trigger", 0) + 1}
+        self._objects[PATH] = {**cron, "spec": spec}
 
-    def patch_status(self, body: Object) -> Object:
-        if body["metadata"]["resourceVersion"] != self.cron["metadata"]["resourceVersion"]:
-            raise ConflictError(status=409)
-        before = read_cron_job(self.cron)
-        self.cron["status"] = merged(self.cron["status"], body["status"])
-        assert read_cron_job(self.cron).settled_time >= before.settled_time, (
-            "refused by cron.settled"
-        )
-        return self.stamped(self.cron)
-
-    def cancel(self, name: str) -> Object:
-        if name not in self.jobs:
-            raise ObjectNotFoundError(status=404)
-        self.jobs[name]["spec"]["cancel"] = True
-        return self.stamped(self.jobs[name])
-
-    def delete(self, name: str) -> Object:
-        if name not in self.jobs:
-            raise ObjectNotFoundError(status=404)
-        return self.jobs.pop(name)
+    def delete(self, name: str) -> None:
+        """Let a job be gone."""
+        del self._objects[job_path("ns", name)]
 
     def finish(self, name: str) -> None:
         """Let a job end."""
         job = self.jobs[name]
         phase = "Cancelled" if job["spec"].get("cancel") else "Succeeded"
-        job["status"] = {"phase": phase, "completionTime": "2026-11-20T03:00:01Z"}
-        self.stamped(job)
+        status = {"phase": phase, "completionTime": "2026-11-20T03:00:01Z"}
+        self._objects[job_path("ns", name)] = {**job, "status": status}
 
 
-def merged(target: Any, patch: Any) -> Any:
-    """Return the target with a merge-patch applied."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
-class Session:
+class GatedSession(FakeSession):
     """One operator's requests: each waits at a gate before it takes effect, and at one after."""
 
     def __init__(self, store: CronJobStore) -> None:
+        super().__init__(server=store.server)
         self.store = store
         self.gate: asyncio.Future[None] | None = None
         self.sent_at: float | None = None
         """When the creation was sent that has yet to take effect."""
 
-    async def _request(self, effect: Any) -> Any:
+    @property
+    def waits(self) -> bool:
+        """Whether a request is at a gate."""
+        return self.gate is not None and not self.gate.done()
+
+    async def get(self, path: str, params: Any = None) -> Any:
+        return await self._request(lambda: super(GatedSession, self).get(path, params))
+
+    async def pages(
+        self, path: str, params: Any = None, *, accept: str = "application/json"
+    ) -> AsyncIterator[Any]:
+        await self._wait()
+        pages = [page async for page in super().pages(path, params, accept=accept)]
+        await self._wait()
+        for page in pages:
+            yield page
+
+    async def create(self, path: str, body: Any, params: Any = None) -> Any:
+        self.sent_at = self.store.now
+
+        async def effect() -> Any:
+            sent_at, self.sent_at = self.sent_at, None
+            if sent_at is None or self.store.now - sent_at > REQUEST_TIMEOUT_SECONDS:
+                raise UnknownOutcomeError
+            live = self.store.live
+            answer = await super(GatedSession, self).create(path, body, params)
+            self.store.created.append(body["metadata"]["name"])
+            self.store.overlaps += [body["metadata"]["name"]] if live else []
+            return answer
+
+        return await self._request(effect)
+
+    async def merge_patch(self, path: str, body: Any, params: Any = None, **more: Any) -> Any:
+        async def effect() -> Any:
+            try:
+                return await super(GatedSession, self).merge_patch(path, body, params, **more)
+            except InvalidError as error:
+                raise AssertionError(f"refused by a rule: {error}") from error
+
+        return await self._request(effect)
+
+    async def delete(self, path: str, body: Any = None) -> Any:
+        return await self._request(lambda: super(GatedSession, self).delete(path, body))
+
+    async def _request(self, effect: Callable[[], Awaitable[T]]) -> T:
         await self._wait()
         try:
-            answer: Any = effect()
-        except ApiError as error:
-            answer = error
+            answer = await effect()
+        except ApiError:
+            await self._wait()
+            raise
         await self._wait()
-        if isinstance(answer, ApiError):
-            raise answer
         return answer
 
     async def _wait(self) -> None:
         self.gate = asyncio.get_running_loop().create_future()
         await self.gate
-
-    async def get(self, path: str, _params: Any = None) -> Object:
-        def read() -> Object:
-            found = (
-                self.store.cron if path == PATH else self.store.jobs.get(path.rpartition("/")[2])
-            )
-            if found is None:
-                raise ObjectNotFoundError(status=404)
-            return copy.deepcopy(found)
-
-        return cast("Object", await self._request(read))
-
-    async def list(self, _path: str, _params: Any = None) -> AsyncIterator[Object]:
-        def read() -> list[Object]:
-            return [copy.deepcopy(self.store.jobs[name]) for name in self.store.live]
-
-        for obj in await self._request(read):
-            yield obj
-
-    async def create(self, _path: str, body: Object, _params: Any = None) -> Object:
-        self.sent_at = self.store.now
-
-        def post() -> Object:
-            sent_at, self.sent_at = self.sent_at, None
-            if sent_at is None or self.store.now - sent_at > REQUEST_TIMEOUT_SECONDS:
-                raise UnknownOutcomeError
-            return self.store.create(body)
-
-        return cast("Object", await self._request(post))
-
-    async def merge_patch(self, path: str, body: Object, _params: Any = None) -> Object:
-        if path.startswith(PATH):
-            return cast("Object", await self._request(lambda: self.store.patch_status(body)))
-        name = path.rpartition("/")[2]
-        return cast("Object", await self._request(lambda: self.store.cancel(name)))
-
-    async def delete(self, path: str, _body: Any = None) -> Object:
-        name = path.rpartition("/")[2]
-        return cast("Object", await self._request(lambda: self.store.delete(name)))
 
 
 class Replica:
@@ -194,11 +162,10 @@ class Replica:
 
     def __init__(self, store: CronJobStore, name: str, *, skew: float = 0.0) -> None:
         self.store, self.skew, self.offset = store, skew, 7.0 * len(name)
-        self.session = Session(store)
+        self.session = session = GatedSession(store)
         self.wanted = False
         self.task: asyncio.Task[None] | None = None
         metrics = OperatorMetrics()
-        session = cast("KubeSession", self.session)
         self.children, self.delaying_queue = ScheduledJobCache(), DelayingQueue()
         self.schedules = CronJobEvaluator(
             name,
@@ -232,12 +199,13 @@ class Replica:
 
     def watch(self) -> None:
         """Take in what there is now."""
+        jobs = self.store.jobs
         for child in self.children.jobs_of(("ns", UID)):
-            if self.store.jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
+            if jobs.get(child.name, {}).get("metadata", {}).get("uid") != child.uid:
                 self.children.on_delete(child.uid)
-        for job in self.store.jobs.values():
-            self._saw_job(copy.deepcopy(job))
-        self.schedules.on_update(copy.deepcopy(self.store.cron))
+        for job in jobs.values():
+            self._saw_job(job)
+        self.schedules.on_update(self.store.cron)
 
     async def step(self) -> None:
         """Take one step: begin to act, or let the request under way go one gate further."""
@@ -249,8 +217,9 @@ class Replica:
             self.schedules.evaluate(UID)
             if self.wanted:
                 self.task = asyncio.create_task(self.actor.reconcile(UID))
-        elif self.session.gate and not self.session.gate.done():
+        elif self.session.gate and self.session.waits:
             self.session.gate.set_result(None)
+            self.session.gate = None
         await self.settle()
 
     @property
@@ -270,8 +239,11 @@ class Replica:
 
     async def settle(self) -> None:
         """Let it go on until it waits for the test again."""
-        for _ in range(4):
+        for _ in range(MAX_TURNS):
+            if self.idle or self.session.waits:
+                return
             await asyncio.sleep(0)
+        raise AssertionError("it waits for something that is not in memory")
 
     async def crash(self) -> None:
         """Die; what was sent may still be under way, and then never arrives."""

@@ -1,6 +1,6 @@
 """A session to the API server in memory: what was stored by hand, what was asked, what fails."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 from asyncjob.kube import KubeSession
@@ -15,18 +15,17 @@ OPERATOR = "asyncjob-operator"
 
 
 class FakeSession(KubeSession):
-    """The operator's session in a cluster of its own, with the roles that the operator has.
+    """The operator's session, in a cluster of its own unless one is given.
 
     `put` stores objects by path past all rules; what the session itself writes is judged by them.
     `fail` maps a method and path to an error, raised always. `before_write` is called with the path
     of each write, to let somebody else be quicker.
     """
 
-    def __init__(self, objects: Mapping[str, Object] | None = None) -> None:
-        self.server: ApiServer = memory_server(Clock())
-        for namespace in NAMESPACES:
-            self.server.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
-        self.server.install(_bindings())
+    def __init__(
+        self, objects: Mapping[str, Object] | None = None, *, server: ApiServer | None = None
+    ) -> None:
+        self.server: ApiServer = server or operator_cluster(Clock())
         token = self.server.tokens.issue(account_identity("ns", OPERATOR))
         access = MemoryAccess(MemoryConnections(self.server), token, "ns")
         super().__init__(access, field_manager=OPERATOR)
@@ -79,6 +78,15 @@ class FakeSession(KubeSession):
             self.before_write(path)
         if (method, path) in self.failures:
             raise self.failures[method, path]
+
+
+def operator_cluster(clock: Callable[[], float]) -> ApiServer:
+    """Return a cluster in which the operator has the roles that the chart gives it."""
+    server = memory_server(clock)
+    for namespace in NAMESPACES:
+        server.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    server.install(_bindings())
+    return server
 
 
 def _bindings() -> Iterator[Object]:

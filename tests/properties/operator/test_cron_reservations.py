@@ -60,8 +60,7 @@ class Play:
             case "advance":
                 store.now += which
             case "trigger":
-                store.cron["spec"]["trigger"] = store.cron["spec"].get("trigger", 0) + 1
-                store.stamped(store.cron)
+                store.trigger()
             case _:
                 self._end_or_delete(event)
 
