@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from asyncjob.audit.recorder import RECORDED
+from asyncjob.errors import AlreadyExistsError, UnknownOutcomeError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.informer import IncrementalEventHandler, run_informer
 from asyncjob.kube.watch import WatchEvent
@@ -38,6 +39,7 @@ _ROLES: Final = {
 }
 _GRANTED_SECONDS: Final = 20.0
 _STARTS: Final = 2
+_MORE_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,14 @@ class Cluster:
         )
 
     async def _create(self, path: str, body: Object) -> Object:
+        """Create an object; an API server that is slow to answer is asked again."""
+        for _ in range(_MORE_TRIES):
+            try:
+                return dict(await self.session.create(path, body))
+            except UnknownOutcomeError:
+                continue
+            except AlreadyExistsError:
+                return dict(await self.session.get(f"{path}/{body['metadata']['name']}"))
         return dict(await self.session.create(path, body))
 
     async def _token(self, namespace: str, account: str, spec: Object) -> str:

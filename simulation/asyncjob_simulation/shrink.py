@@ -21,8 +21,10 @@ class Shrunk:
     tries: int
 
 
-def shrink(found: Outcome, seconds: float, clock: Callable[[], float] = time.monotonic) -> Shrunk:
-    """Leave out what faults can be left out within a time, and return the failure with its story.
+def shrink(
+    found: Outcome, seconds: float, clock: Callable[[], float] = time.process_time
+) -> Shrunk:
+    """Leave out what faults can be left out in so much CPU time, and tell what is left.
 
     Parts of the faults are left out, ever smaller ones, for as long as the same promise is broken.
     """

@@ -15,7 +15,7 @@ from support.operator import JOB_WATCHES, QUICK, OperatorProcess, operator_kubec
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
 CRDS = ROOT / "crds"
-ADVICE = "apply the CRDs (kubectl apply -f crds/)"
+ADVICE = "apply the CRDs: kubectl apply -f crds/"
 
 
 @pytest.fixture

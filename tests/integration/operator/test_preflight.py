@@ -34,6 +34,7 @@ def bare_plane() -> Iterator[ControlPlane]:
         yield running
 
 
+@pytest.mark.timeout(180)  # a control plane, two operators and two checks, one after the other
 def test_without_the_crds_it_says_what_to_do_waits_and_then_works(
     bare_plane: ControlPlane, tmp_path: Path
 ) -> None:
@@ -101,7 +102,8 @@ def test_a_deleted_policy_fails_the_check_and_is_told_by_a_running_operator(
             checked = check(operator_access)
         finally:
             install(fragile_plane)
-        wanted = f"error: {missing}; kubectl apply -f crds/\n"
+        way_out = "kubectl apply -f crds/ (asyncjob explain policy-missing)"
+        wanted = f"error: {missing}; {way_out}\n"
         assert (checked.returncode, checked.stderr) == (1, wanted)
         until(lambda: "all policies are in force again" in operator.logs(), 10)
         assert operator.logs().count(missing) == 1

@@ -37,6 +37,7 @@ def test_json_keeps_its_type() -> None:
     [
         (["{bad"], "'{bad' is not JSON"),
         (["a=1", "b"], "'b' is not a pair"),
+        (["a=1", "b" * 1000], "'b{40}…' is not a pair"),
         (["a:=one"], "for text write a="),
         (["a=1", "a=2"], "'a' is given twice"),
         (['{"a": 1, "a": 2}'], "the key 'a' is given twice in one object"),

@@ -184,7 +184,7 @@ async def says_farewell(principal: Principal, _: ProbeSetup, name: str) -> None:
 
 async def tells(principal: Principal, _: ProbeSetup, name: str) -> None:
     async with operating(principal) as (parts, _session):
-        parts.events.record(namespace_event(principal.namespace, "Probe", name))
+        parts.events.record(namespace_event(principal.namespace, "WriteRefused", name))
 
         def told() -> bool:
             events: JsonObject = principal.admin.get(

@@ -230,6 +230,10 @@ def _submission_fields(location: str, value: JsonObject, namespace: str | None) 
 _PAIR: Final = re.compile(r"(?P<key>[^=:\s{\[\"][^=\s]*?)(?P<sign>:?=)(?P<value>.*)", re.DOTALL)
 
 
+_SHOWN_LENGTH: Final = 40
+"""Of a word that is wrong, enough to find it again; it may be a whole file."""
+
+
 def is_pair(text: str) -> bool:
     """Return whether that is a pair, and not JSON."""
     return _PAIR.fullmatch(text) is not None
@@ -245,7 +249,8 @@ def parse_payload(arguments: Sequence[str]) -> Json:
     if len(arguments) == 1:
         return parse_json(arguments[0])
     wrong = next(word for word in arguments if not is_pair(word))
-    raise ValueError(f"{wrong!r} is not a pair: write key=text, key:=JSON, or one JSON value")
+    shown = repr(wrong if len(wrong) <= _SHOWN_LENGTH else f"{wrong[:_SHOWN_LENGTH]}…")
+    raise ValueError(f"{shown} is not a pair: write key=text, key:=JSON, or one JSON value")
 
 
 def parse_pairs(arguments: Sequence[str]) -> dict[str, Json]:
