@@ -2,7 +2,7 @@
 
 import sys
 
-from asyncjob.interrupts import restore_sigint
+from asyncjob.programs.interrupts import restore_sigint
 
 restore_sigint()
 # The imports take a second, in which Ctrl-C would show a traceback.

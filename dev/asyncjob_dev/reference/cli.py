@@ -17,7 +17,6 @@ from asyncjob_dev.reference.blocks import table
 from asyncjob_dev.reference.explanations import in_page, link_to
 from asyncjob_dev.reference.options import option_table
 from asyncjob_worker.cli import run
-from asyncjob_worker.options import PREFIX
 
 UNWRAPPED = "\b\n"
 """Before what click must not wrap."""
@@ -106,4 +105,4 @@ def _options(parameters: list[click.Parameter], context: click.Context) -> str:
 
 def worker_options() -> str:
     """Return the table of options: variable, default, meaning."""
-    return option_table(run, PREFIX)
+    return option_table(run)

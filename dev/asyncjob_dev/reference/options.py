@@ -18,22 +18,21 @@ class DocumentedOption:
     meaning: str
 
 
-def documented_options(command: click.Command, prefix: str) -> Iterator[DocumentedOption]:
-    """Return each option of a command; its variable begins with `prefix` or is its own."""
+def documented_options(command: click.Command) -> Iterator[DocumentedOption]:
+    """Return each option of a command."""
     for option in command.params:
         if isinstance(option, click.Option):
-            variable = option.envvar or f"{prefix}_{(option.name or '').upper()}"
             default = _default_text(option)
-            yield DocumentedOption(option.opts[0], str(variable), default, option.help or "")
+            yield DocumentedOption(option.opts[0], str(option.envvar), default, option.help or "")
 
 
-def option_table(command: click.Command, prefix: str) -> str:
+def option_table(command: click.Command) -> str:
     """Return the table of a command's options."""
     return table(
         ("Option", "Variable", "Default", "Meaning"),
         [
             (f"`{option.flag}`", f"`{option.variable}`", option.default, option.meaning)
-            for option in documented_options(command, prefix)
+            for option in documented_options(command)
         ],
     )
 

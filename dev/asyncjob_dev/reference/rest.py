@@ -7,7 +7,7 @@ from asyncjob_dev.reference.blocks import table
 from asyncjob_dev.reference.options import option_table
 from asyncjob_gateway.app import make_app
 from asyncjob_gateway.auth.rights import RIGHTS
-from asyncjob_gateway.cli import ENV_PREFIX, run
+from asyncjob_gateway.cli import run
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
 
 Operation = dict[str, Any]
@@ -76,4 +76,4 @@ def gateway_rights() -> str:
 
 def gateway_options() -> str:
     """Return the table of the gateway's options."""
-    return option_table(run, ENV_PREFIX)
+    return option_table(run)

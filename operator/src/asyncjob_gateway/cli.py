@@ -7,21 +7,30 @@ page lists the options from the tables here.
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 import click
 import uvloop
 
 from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.logs import configure_logging
+from asyncjob.programs.options import (
+    PORT,
+    POSITIVE_SECONDS,
+    SECONDS,
+    log_format_option,
+    log_level_option,
+    metrics_port_option,
+    program_option,
+    with_options,
+)
 from asyncjob.tracing.provider import set_up_tracing
 from asyncjob_gateway.server import run_gateway
 from asyncjob_gateway.settings import GatewaySettings
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class GatewayExitCode(IntEnum):
@@ -35,11 +44,7 @@ class GatewayExitCode(IntEnum):
 
 ENV_PREFIX: Final = "ASYNCJOB_GATEWAY"
 DEFAULTS: Final = GatewaySettings()
-NON_NEGATIVE_SECONDS: Final = click.FloatRange(min=0)
-POSITIVE_SECONDS: Final = click.FloatRange(min=0, min_open=True)
-PORT: Final = click.IntRange(0, 65535)
 COUNT: Final = click.IntRange(min=1)
-LOG_LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
 
 CREDENTIAL_HEADERS: Final = frozenset(
     {"authorization", "proxy-authorization", "cookie", "set-cookie"}
@@ -60,9 +65,7 @@ def _check_header_names(
     return tuple(name.lower() for name in names)
 
 
-def _option(flags: str, **details: Any) -> Callable[[F], F]:
-    return click.option(flags, **{"show_default": True, **details})
-
+_option = partial(program_option, ENV_PREFIX)
 
 CLUSTER_OPTIONS: Final = (
     _option(
@@ -100,12 +103,7 @@ LISTEN_OPTIONS: Final = (
         show_default="none",
         help="Origin whose pages may call the API, such as https://app.example; repeatable.",
     ),
-    _option(
-        "--metrics-port",
-        type=PORT,
-        default=DEFAULTS.metrics_port,
-        help="Port of /metrics; 0: none.",
-    ),
+    metrics_port_option(ENV_PREFIX, default=DEFAULTS.metrics_port),
     _option("--metrics-host", default=DEFAULTS.metrics_host, help="Address of /metrics."),
 )
 
@@ -124,7 +122,7 @@ AUTH_OPTIONS: Final = (
     ),
     _option(
         "--auth-cache",
-        type=NON_NEGATIVE_SECONDS,
+        type=SECONDS,
         default=DEFAULTS.auth_cache,
         help="Seconds for which checked tokens and permissions are cached. A revoked one stays "
         "valid until then.",
@@ -207,27 +205,19 @@ LIMIT_OPTIONS: Final = (
 SHUTDOWN_OPTIONS: Final = (
     _option(
         "--drain",
-        type=NON_NEGATIVE_SECONDS,
+        type=SECONDS,
         default=DEFAULTS.drain,
         help="Seconds for which it keeps serving after SIGTERM while not ready.",
     ),
     _option(
         "--grace",
-        type=NON_NEGATIVE_SECONDS,
+        type=SECONDS,
         default=DEFAULTS.grace,
         help="Seconds that running requests then have to finish.",
     ),
 )
 
-LOG_OPTIONS: Final = (
-    _option(
-        "--log-format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        help="`text` or `json`.",
-    ),
-    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Minimum level of log lines."),
-)
+LOG_OPTIONS: Final = (log_format_option(ENV_PREFIX), log_level_option(ENV_PREFIX))
 
 OPTION_GROUPS: Final = (
     CLUSTER_OPTIONS,
@@ -237,13 +227,6 @@ OPTION_GROUPS: Final = (
     SHUTDOWN_OPTIONS,
     LOG_OPTIONS,
 )
-
-
-def all_options(command: F) -> F:
-    """Give a command all options of the gateway, in the order of the reference page."""
-    for option in reversed([option for group in OPTION_GROUPS for option in group]):
-        command = option(command)
-    return command
 
 
 _REPEATABLE_OPTIONS: Final = {
@@ -264,8 +247,8 @@ def main() -> None:
     """Serve AsyncJobs over HTTP."""
 
 
-@main.command(context_settings={"auto_envvar_prefix": ENV_PREFIX})
-@all_options
+@main.command()
+@with_options(*OPTION_GROUPS)
 def run(*, log_format: Any, log_level: str, **given: Any) -> None:
     """Run until SIGTERM.
 

@@ -9,13 +9,13 @@ import uvloop
 
 from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.logs import LogFormat
+from asyncjob.programs.options import with_options
 from asyncjob_operator.kopf_handlers import run_operator
 from asyncjob_operator.options import (
     CONNECTION_OPTIONS,
     LOGGING_OPTIONS,
     RUN_OPTIONS,
     settings_from,
-    with_options,
 )
 from asyncjob_operator.process import check as look_for_problems
 from asyncjob_operator.telemetry.logs import configure_operator_logs

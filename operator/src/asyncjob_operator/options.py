@@ -2,24 +2,28 @@
 
 import platform
 import secrets
-from collections.abc import Callable
-from typing import Any, Final, get_args
+from functools import partial
+from typing import Any, Final
 
 import click
 
-from asyncjob.logs import LogFormat
 from asyncjob.names import OPERATOR_LEASE
+from asyncjob.programs.options import (
+    PORT,
+    POSITIVE_SECONDS,
+    SECONDS,
+    log_format_option,
+    log_level_option,
+    metrics_port_option,
+    program_option,
+    with_options,
+)
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.settings import JobWatchSource, Settings
 from asyncjob_operator.telemetry.logs import configure_operator_logs
 
-Command = Callable[..., None]
-
-ENVVAR_PREFIX: Final = "ASYNCJOB_OPERATOR_"
+PREFIX: Final = "ASYNCJOB_OPERATOR"
 DEFAULTS: Final = Settings()
-SECONDS: Final = click.FloatRange(min=0)
-POSITIVE: Final = click.FloatRange(min=0, min_open=True)
-PORT: Final = click.IntRange(0, 65535)
 RETENTION_PREFIX: Final = "retention_"
 DECISION_OPTIONS: Final = (
     "recovery",
@@ -28,14 +32,7 @@ DECISION_OPTIONS: Final = (
     "unknown_type_delay",
     "missing_dependency_timeout",
 )
-LOG_LEVELS: Final = click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"], case_sensitive=False)
-
-
-def _option(flags: str, **details: Any) -> Callable[[Command], Command]:
-    name = flags.split("/", maxsplit=1)[0].removeprefix("--")
-    envvar = ENVVAR_PREFIX + name.replace("-", "_").upper()
-    return click.option(flags, envvar=envvar, show_default=True, show_envvar=True, **details)
-
+_option = partial(program_option, PREFIX, show_envvar=True)
 
 CONNECTION_OPTIONS: Final = (
     _option(
@@ -89,19 +86,19 @@ RUN_OPTIONS: Final = (
     ),
     _option(
         "--resync-interval",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.resync_interval,
         help="Seconds between resyncs with the cluster.",
     ),
     _option(
         "--backoff-initial",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.backoff_initial,
         help="Initial backoff after a failure, in seconds; doubled each time.",
     ),
     _option(
         "--backoff-max",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.backoff_max,
         help="Maximum backoff after a failure, in seconds.",
     ),
@@ -151,42 +148,24 @@ RUN_OPTIONS: Final = (
     ),
     _option(
         "--retention-interval",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.retention_interval,
         help="Seconds between passes over the finished jobs.",
     ),
     _option(
         "--retention-rate",
-        type=POSITIVE,
+        type=POSITIVE_SECONDS,
         default=DEFAULTS.retention_rate,
         help="Maximum number of jobs deleted per second.",
     ),
-    _option("--metrics-port", type=PORT, default=0, help="Port of /metrics; 0: none."),
+    metrics_port_option(PREFIX, default=0, show_envvar=True),
     _option("--health-port", type=PORT, default=0, help="Port of /healthz and /readyz; 0: none."),
 )
 
 LOGGING_OPTIONS: Final = (
-    _option(
-        "--log-format",
-        type=click.Choice(get_args(LogFormat)),
-        default="text",
-        help="Format of log lines.",
-    ),
-    _option("--log-level", type=LOG_LEVELS, default="INFO", help="Minimum level of log lines."),
+    log_format_option(PREFIX, help="Format of log lines.", show_envvar=True),
+    log_level_option(PREFIX, show_envvar=True),
 )
-
-
-def with_options(
-    *groups: tuple[Callable[[Command], Command], ...],
-) -> Callable[[Command], Command]:
-    """Return what adds these options to a command."""
-
-    def add(command: Command) -> Command:
-        for option in reversed([option for group in groups for option in group]):
-            command = option(command)
-        return command
-
-    return add
 
 
 def settings_from(given: dict[str, Any]) -> Settings:

@@ -16,7 +16,7 @@ from asyncjob_worker.settings import OffloadSettings
 def run(*options: str, env: dict[str, str] | None = None) -> tuple[Result, OffloadSettings | None]:
     seen: list[OffloadSettings] = []
 
-    @click.command(context_settings={"auto_envvar_prefix": "ASYNCJOB_WORKER"})
+    @click.command()
     @click.option("--other", default=1)
     @offload_options
     def command(other: int, offload: OffloadSettings) -> None:

@@ -18,7 +18,7 @@ ROWS = [
     for line in TABLE.splitlines()
     if line.startswith("| `--")
 ]
-OPTIONS = list(documented_options(run, PREFIX))
+OPTIONS = list(documented_options(run))
 
 NOT_SETTINGS = {
     "kubeconfig",
@@ -60,7 +60,7 @@ def test_variables_are_those_that_the_command_line_reads() -> None:
     documented_as = {option.flag: option.variable for option in OPTIONS}
     assert documented_as["--stall-limit"] == f"{PREFIX}_STALL_LIMIT"
     assert documented_as["--pod-name"] == "POD_NAME"
-    context = run.make_context("run", ["x:app"], auto_envvar_prefix=PREFIX)
+    context = run.make_context("run", ["x:app"])
     assert context.params["health_port"] == Settings().health_port
 
 

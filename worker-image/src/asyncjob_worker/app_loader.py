@@ -21,7 +21,7 @@ import structlog
 
 from asyncjob.app import WorkerApp
 from asyncjob.errors import AsyncJobError, ConfigError
-from asyncjob.interrupts import restore_sigint
+from asyncjob.programs.interrupts import restore_sigint
 from asyncjob_worker.errors import AppNotLoadedError
 from asyncjob_worker.settings import Settings
 

@@ -29,7 +29,7 @@ from asyncjob.logs import LogFormat, configure_logging
 from asyncjob_worker.app_loader import load_app, run_reloading
 from asyncjob_worker.health import serve_health
 from asyncjob_worker.metrics import Metrics
-from asyncjob_worker.options import PREFIX, TerseCommand, all_options, offload_options
+from asyncjob_worker.options import TerseCommand, all_options, offload_options
 from asyncjob_worker.settings import Settings, identify
 from asyncjob_worker.tracing import Tracing, tracing_of
 from asyncjob_worker.worker import Worker
@@ -65,7 +65,7 @@ def main() -> None:
     """Run handlers for AsyncJobs."""
 
 
-@main.command(cls=TerseCommand, context_settings={"auto_envvar_prefix": PREFIX})
+@main.command(cls=TerseCommand)
 @click.argument("app", envvar="ASYNCJOB_WORKER_APP", default=BUILT_IN_APP)
 @all_options
 @offload_options

@@ -7,7 +7,7 @@ anything starts. The reference page is generated from these definitions.
 import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 import orjson
@@ -16,14 +16,19 @@ from asyncjob.errors import message_of
 from asyncjob.models.base import QUEUE_PATTERN
 from asyncjob.offload import Address, AddressError, DriverMissingError
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS, check_driver
+from asyncjob.programs.options import (
+    PORT,
+    POSITIVE_SECONDS,
+    SECONDS,
+    log_format_option,
+    program_option,
+    with_options,
+)
 from asyncjob_worker.settings import OffloadSettings, Settings
 
 PREFIX: Final = "ASYNCJOB_WORKER"
 
-F = TypeVar("F", bound=Callable[..., Any])
-Option = Callable[[F], F]
 DEFAULTS: Final = Settings()
-SECONDS: Final = click.FloatRange(min=0)
 COUNT: Final = click.IntRange(min=0)
 MAX_LABEL_LENGTH: Final = 63
 
@@ -39,9 +44,7 @@ def _check_label(_: click.Context, __: click.Parameter, value: str | None) -> st
     raise click.BadParameter(f"{value!r}: allowed are at most {MAX_LABEL_LENGTH} {allowed}.")
 
 
-def _option(*names: str, **details: Any) -> Callable[[F], F]:
-    return click.option(*names, **{"show_default": True, **details})
-
+_option = functools.partial(program_option, PREFIX)
 
 SERVING: Final = (
     _option("--queue", callback=_check_label, default=DEFAULTS.queue, help="Queue to serve."),
@@ -77,7 +80,6 @@ STOPPING: Final = (
     _option(
         "--stop-wait",
         "stop_grace_seconds",
-        envvar=f"{PREFIX}_STOP_WAIT",
         type=SECONDS,
         default=DEFAULTS.stop_grace_seconds,
         help="Seconds that a handler gets to stop before it is abandoned, or killed if it has its "
@@ -88,7 +90,7 @@ STOPPING: Final = (
 HEALTH: Final = (
     _option(
         "--health-port",
-        type=click.IntRange(0, 65535),
+        type=PORT,
         default=DEFAULTS.health_port,
         help="Port of /livez, /readyz and /metrics; 0: none.",
     ),
@@ -154,20 +156,12 @@ RUNNING: Final = (
         help="File to record begin, end and checkpoints of each handler in, for `asyncjob audit "
         "check`.",
     ),
-    _option(
-        "--log-format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        help="`text` or `json`.",
-    ),
+    log_format_option(PREFIX),
 )
 
 
-def all_options(command: F) -> F:
-    """Add all options of the worker to a command, in the order of this module."""
-    for option in reversed((*SERVING, *STOPPING, *HEALTH, *CLUSTER, *RUNNING)):
-        command = option(command)
-    return command
+all_options = with_options(SERVING, STOPPING, HEALTH, CLUSTER, RUNNING)
+"""Adds all options of the worker to a command, in the order of this module."""
 
 
 class _FolderUrl(click.ParamType[Address]):
@@ -202,34 +196,32 @@ class _JsonOptions(click.ParamType[Mapping[str, Any]]):
 
 
 _OFFLOAD_OPTIONS: Final = (
-    click.option(
+    _option(
         "--offload-url",
         type=_FolderUrl(),
         show_default="none",
         help="Folder in a store for larger results, such as `s3://bucket/jobs`, "
         "`file:///var/lib/asyncjob`.",
     ),
-    click.option(
+    _option(
         "--offload-options",
         type=_JsonOptions(),
         show_default="none",
         help="Options of that store's fsspec driver, as a JSON object; no credentials.",
     ),
-    click.option(
+    _option(
         "--offload-limit",
-        type=click.IntRange(min=0),
+        type=COUNT,
         default=MAX_OBJECT_BYTES,
-        show_default=True,
         help="Largest offloaded result, and largest payload from elsewhere, in bytes.",
     ),
-    click.option(
+    _option(
         "--offload-timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=POSITIVE_SECONDS,
         default=REQUEST_TIMEOUT_SECONDS,
-        show_default=True,
         help="Seconds until a request to the store times out and is retried.",
     ),
-    click.option(
+    _option(
         "--payload-prefix",
         type=_FolderUrl(),
         multiple=True,
@@ -263,9 +255,7 @@ def offload_options(command: Callable[..., None]) -> Callable[..., None]:
         _check_drivers(settings)
         command(*args, offload=settings, **kwargs)
 
-    for option in reversed(_OFFLOAD_OPTIONS):
-        run = option(run)
-    return run
+    return with_options(_OFFLOAD_OPTIONS)(run)
 
 
 def _check_drivers(settings: OffloadSettings) -> None:

@@ -19,7 +19,7 @@ from asyncjob.cli.context import CliContext
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.output.tables import one_line
 from asyncjob.errors import AsyncJobError
-from asyncjob.interrupts import restore_sigint
+from asyncjob.programs.interrupts import restore_sigint
 
 KUBECTL_PLUGIN: Final = "kubectl-asyncjob"
 DEBUG_VARIABLE: Final = "ASYNCJOB_DEBUG"
