@@ -82,7 +82,7 @@ down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets the
 status: $(STAMP) ## say what `make up` keeps running
 	@$(BIN)/python -m asyncjob_dev status
 
-generate: $(STAMP) ## make crds/ and the generated parts of docs/ anew
+generate: $(STAMP) ## regenerate crds/ and the generated parts of docs/
 	@$(GENERATED)
 
 format: $(STAMP) ## format the code

@@ -166,7 +166,7 @@ def measure_variant(change: Change, scale: Scale) -> Numbers:
 
 
 def installed() -> list[dict[str, object]]:
-    """Return the manifests anew each time: a variant changes them in place."""
+    """Return the manifests again each time: a variant changes them in place."""
     texts = yaml.safe_dump_all(one for objects in manifests().values() for one in objects)
     return list(yaml.safe_load_all(texts))
 

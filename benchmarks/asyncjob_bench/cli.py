@@ -128,7 +128,7 @@ def prices(*, scale: str, out: Path) -> None:
 @click.option("--check", "only_check", is_flag=True, help="Fail if the page would change.")
 @OUT
 def fill_page(*, publish: bool, only_check: bool, out: Path) -> None:
-    """Make tables and plots of docs/explanation/performance.md anew, and remarks on limits."""
+    """Make tables and plots of docs/explanation/performance.md again, and remarks on limits."""
     if publish:
         page.publish(out)
         page.annotate_limits()

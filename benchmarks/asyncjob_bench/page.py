@@ -174,7 +174,7 @@ def annotate_limits(limits: Path = store.LIMITS, shown: Path = store.SHOWN) -> N
 
 
 def refresh(*, only_check: bool, page: Path = PAGE, shown: Path = store.SHOWN) -> list[Path]:
-    """Make the page's tables anew, and its plots; returns the page if it changes."""
+    """Make the page's tables again, and its plots; returns the page if it changes."""
     results = {name: _read_results(shown / name) for name in store.STORED}
     old = page.read_text(encoding="utf-8")
     new = fill(old, blocks(results, read_runs(shown)), MARK)

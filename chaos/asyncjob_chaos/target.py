@@ -44,7 +44,7 @@ from asyncjob_dev.environment.components import (
     script_path,
 )
 from asyncjob_dev.environment.readiness import await_enforcement
-from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.process import ManagedProcess, wait_until
 from asyncjob_dev.supervisor import DevPods, WorkerSpec
@@ -321,7 +321,7 @@ class FaultTarget:
                 self.api.get(path, fieldSelector=f"status.phase={phase}", limit="1")["items"]
                 for phase in UNFINISHED
             )
-        except (ApiError, ApiUnavailableError):
+        except (ApiStatusError, ApiUnavailableError):
             return True
 
     def _prepare(self, pods: DevPods) -> None:

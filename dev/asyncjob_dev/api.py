@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import httpx
 import yaml
 
-from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from asyncjob_dev.files import write_private
 
 JSON = "application/json"
@@ -54,7 +54,7 @@ class Api:
         )
 
     def get(self, path: str, **query: str) -> Object:
-        """Return an object or a list; `ApiError` with its status where there is none."""
+        """Return an object or a list; `ApiStatusError` with its status where there is none."""
         return self._json("GET", path, query=query)
 
     def create(self, path: str, body: Object, **query: str) -> Object:
@@ -98,7 +98,7 @@ class Api:
         """Whether the server is there and GET `path` succeeds."""
         try:
             self.read(path)
-        except (ApiError, ApiUnavailableError):
+        except (ApiStatusError, ApiUnavailableError):
             return False
         return True
 
@@ -126,7 +126,7 @@ class Api:
         content_type: str = JSON,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return an answer as it is; raises ApiError or ApiUnavailableError."""
+        """Return an answer as it is; raises ApiStatusError or ApiUnavailableError."""
         target = f"{path}?{urlencode(query)}" if query else path
         headers = {
             "Authorization": f"Bearer {self._token}",
@@ -154,14 +154,14 @@ class Api:
         return answer.content
 
 
-def _error(request: str, answer: httpx.Response) -> ApiError:
+def _error(request: str, answer: httpx.Response) -> ApiStatusError:
     try:
         details = answer.json()
     except ValueError:
         details = None
     if not isinstance(details, dict):
-        return ApiError(request, answer.status_code, "", answer.text[:500])
-    return ApiError(
+        return ApiStatusError(request, answer.status_code, "", answer.text[:500])
+    return ApiStatusError(
         request,
         answer.status_code,
         str(details.get("reason", "")),

@@ -227,7 +227,7 @@ class KubectlError(DevError):
         self.stderr = stderr
 
 
-class ApiError(DevError):
+class ApiStatusError(DevError):
     """The API server answered with an error."""
 
     def __init__(self, request: str, status: int, reason: str, message: str) -> None:

@@ -88,7 +88,7 @@ _CRON_VALUES: Final[dict[str, Sequence[Any]]] = {
     "failedJobsHistoryLimit": (0, 1, 1000),
 }
 _NO_STATE: Final = ("trigger", "backfill")
-"""Fields that ask for something once; a fresh resource would be asked anew."""
+"""Fields that ask for something once; a fresh resource would be asked again."""
 
 
 @dataclass(frozen=True)

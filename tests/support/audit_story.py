@@ -1,8 +1,8 @@
 """A busy time on a real API server, recorded: what goes well, and what does not.
 
 Workers are killed, paused and lose answers, the leading operator is killed, the API server starts
-anew, and submitters contend for keys. The history of it is judged, and then broken in each way that
-a rule knows of.
+again, and submitters contend for keys. The history of it is judged, and then broken in each way
+that a rule knows of.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from asyncjob import JobContext, WorkerApp
 from asyncjob.client import KubernetesJobsClient
 from asyncjob.client.errors import InTheWayError
 from asyncjob.names import CRON_JOBS, JOBS, collection_path, cron_job_path
-from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from support.builders import cron_job
 from support.docs_blocks import all_blocks
 from support.inside import LossySession, all_done, team
@@ -160,7 +160,7 @@ class Story:
         steady.stop()
 
     def is_recorded(self, history: Path) -> bool:
-        """Whether the end of each job is in the file; a watch that was cut begins anew later."""
+        """Whether the end of each job is in the file; a watch that was cut begins again later."""
         recorded = last_versions(history)
         jobs = self._jobs()
         return jobs is not None and all(
@@ -250,7 +250,7 @@ class Story:
         """Return all jobs, None from an API server that is not there for the moment."""
         try:
             return self.ns.jobs()
-        except (ApiError, ApiUnavailableError):
+        except (ApiStatusError, ApiUnavailableError):
             return None
 
     def _exists(self, name: str) -> bool:

@@ -23,7 +23,7 @@ from asyncjob.names import (
     job_status_path,
 )
 from asyncjob_dev.api import Object, write_kubeconfig
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from support.impersonation import as_pod
 from support.jobs import POD_ACCOUNT, Jobs, now
 from support.operator import RBAC
@@ -83,7 +83,7 @@ class FakeWorker:
         }
         try:
             self.jobs.api.create(path, body)
-        except ApiError:
+        except ApiStatusError:
             self.jobs.api.merge(self.lease_path, body)
 
     @property

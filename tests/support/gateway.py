@@ -86,7 +86,7 @@ class GatewayProcess:
         return f"{'https' if encrypted else 'http'}://127.0.0.1:{self.port}"
 
     def start(self) -> Self:
-        """Start it, or start it anew on the same port."""
+        """Start it, or start it again on the same port."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self._argv, stderr=log, env=self._environment)
         return self

@@ -49,7 +49,7 @@ class HistoryBuilder:
         self.add("listEnd", resource=resource, resourceVersion=str(self._version))
 
     def relist(self) -> None:
-        """List the jobs anew, as after a gap."""
+        """List the jobs again, as after a gap."""
         self.add("list", resource=JOBS, gap=True)
         for obj in self.objects.values():
             self._version_line("LISTED", JOBS, obj)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from asyncjob_dev.api import Object
-from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from support.crons import Crons
 from support.jobs import Jobs
 from support.operator import OperatorProcess
@@ -98,7 +98,7 @@ class Honest(ABC):
         while not self._stop.is_set():
             try:
                 self.waits.append(self.once())
-            except (AssertionError, ApiError, ApiUnavailableError) as error:
+            except (AssertionError, ApiStatusError, ApiUnavailableError) as error:
                 self.failure = str(error)
                 return
             self._stop.wait(PAUSE_SECONDS)

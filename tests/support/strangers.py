@@ -28,7 +28,7 @@ done: Counter[str] = Counter()
 
 
 async def slow(port: int, what: str, sent: bytes) -> None:
-    """Keep a connection open whose request never ends; begin anew when hung up on."""
+    """Keep a connection open whose request never ends; begin again when hung up on."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -25,7 +25,7 @@ from asyncjob.names import (
 )
 from asyncjob_dev.api import Api, Object, write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec, objects
 from asyncjob_worker.settings import identify
 
@@ -267,6 +267,6 @@ def is_gone(api: Api, path: str) -> bool:
     """Return whether there is no such object."""
     try:
         api.get(path)
-    except ApiError as error:
+    except ApiStatusError as error:
         return error.status == 404
     return False

@@ -16,7 +16,7 @@ from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.results import OTHERS
 from asyncjob_bench.stats.usage import Usage, cpu_row
 from asyncjob_dev.api import Api, Object
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.process import wait_until
 
 CONNECTIONS: Final = 64
@@ -125,7 +125,7 @@ def _prepare(site: Site, space: Space) -> None:
     """Define the resource, unless an earlier round has, and let this namespace's accounts write."""
     try:
         space.api.create(CRDS, _definition())
-    except ApiError as error:
+    except ApiStatusError as error:
         if error.reason != "AlreadyExists":
             raise
     path = f"/apis/{RBAC}/v1/namespaces/{space.name}"
@@ -183,7 +183,7 @@ def _binding(namespace: str) -> Object:
 def _served(api: Api) -> bool:
     try:
         api.get(f"/apis/{GROUP}/{VERSION}/{JOBS}")
-    except ApiError:
+    except ApiStatusError:
         return False
     return True
 

@@ -19,7 +19,7 @@ from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.usage import cpu_row
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver, resolve
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.process import ManagedProcess, wait_until
 
 TOOLS: Final = Path(__file__).parents[2] / "tools"
@@ -85,7 +85,7 @@ def _ensure_node(api: Api) -> None:
     node = {"metadata": {"name": NODE, "annotations": MARK, "labels": {"type": "kwok"}}}
     try:
         api.create(NODES, {"apiVersion": "v1", "kind": "Node", **node})
-    except ApiError as error:
+    except ApiStatusError as error:
         if error.reason != "AlreadyExists":
             raise
     # The API server marks a new node as not ready, and no controller runs here to take that back.

@@ -27,7 +27,7 @@ JOBS_METRIC: Final = "asyncjob_jobs"
 EVENTS_PER_JOB: Final = 3
 REPEATS: Final = 3
 UNEXPECTED: Final = 0.01
-"""The share of events that may be missing or too many: a watch begun anew, a resync."""
+"""The share of events that may be missing or too many: a watch begun again, a resync."""
 
 CATCH_UP_SECONDS: Final = 300.0
 IDLE_SECONDS: Final = 3.0

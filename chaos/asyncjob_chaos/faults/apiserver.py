@@ -120,7 +120,7 @@ FAULTS: Final = (
     ),
     Fault(
         name="crd-applied",
-        does="the CRDs are applied anew, each time a little different",
+        does="the CRDs are applied again, each time a little different",
         shows=(Sign.TYPE_CHANGED,),
         act=at_once(_change_types),
         hold=2.0,

@@ -79,7 +79,7 @@ def _expire_tokens(target: FaultTarget) -> Iterator[None]:
     names = (VICTIM, target.leader())
     for name in names:
         _shorten(target.folder / "pods" / name / "token", key)
-        # What runs has read its token: it is read anew every five minutes, or when it is refused.
+        # What runs has read its token: it is read again every five minutes, or when it is refused.
         target.processes[name].worker.kill()
     rejected = "authentication_attempts"
     before = target.metric(rejected, result="error")
@@ -124,7 +124,7 @@ FAULTS: Final = (
     ),
     Fault(
         name="token-expired",
-        does="a worker and the leading operator start anew with tokens that expire soon, and get "
+        does="a worker and the leading operator start again with tokens that expire soon, and get "
         "new ones too late",
         shows=(Sign.UNAUTHORIZED,),
         act=_expire_tokens,

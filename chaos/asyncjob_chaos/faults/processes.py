@@ -119,7 +119,7 @@ FAULTS: Final = (
     Fault(
         name="rolling-upgrade",
         does="replace each operator and worker by a new Pod with SIGTERM for the old one, and "
-        "start the gateway anew (all of this version)",
+        "start the gateway again (all of this version)",
         shows=(Sign.UPGRADED, Sign.LEADER_CHANGED),
         act=at_once(_upgrade),
     ),

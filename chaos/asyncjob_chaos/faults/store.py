@@ -69,7 +69,7 @@ def _fill_disk(target: FaultTarget) -> Iterator[None]:
 FAULTS: Final = (
     Fault(
         name="compaction",
-        does="etcd forgets all old versions while the API server starts anew, twice: every watch "
+        does="etcd forgets all old versions while the API server starts again, twice: every watch "
         "ends with 410",
         shows=(Sign.WATCH_EXPIRED,),
         act=at_once(_compact),

@@ -37,7 +37,7 @@ class Sign(StrEnum):
     DELAYED = "an answer was delayed"
     DISK_FULL = "a worker found its disk full"
     RULES_AWAY = "the API server let pass what its rules forbid"
-    TYPE_CHANGED = "the API server served a type anew"
+    TYPE_CHANGED = "the API server served a type again"
     CLOCK_WRONG = "a process had a wrong clock"
     DEAD_LETTER = "a job that kills its worker became a dead letter"
     BURST = "many jobs were accepted at once"

@@ -14,7 +14,7 @@ LEEWAY_SECONDS: Final = 60
 
 
 def expiring(token: str, signing_key: Path, seconds: float) -> str:
-    """Return the same token, signed anew, that the API server takes for so many seconds more."""
+    """Return the same token, signed again, that the API server takes for so many seconds more."""
     head, body, _ = token.split(".")
     claims = json.loads(_decoded(body))
     now = int(time.time())

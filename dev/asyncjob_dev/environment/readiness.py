@@ -23,7 +23,7 @@ from asyncjob.names import (
     job_status_path,
 )
 from asyncjob_dev.api import Api, Object
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.process import wait_until
 from asyncjob_dev.supervisor import DevWorker
 
@@ -72,7 +72,7 @@ def _is_refused(intruder: Api, namespace: str, job: Object) -> bool:
     body = claim_patch(candidate, FOREIGN_HOLDER, BUILT_IN_POLICY, claim_id="probe", now=now)
     try:
         intruder.merge(job_status_path(namespace, PROBE), dict(body), dryRun="All")
-    except ApiError as error:
+    except ApiStatusError as error:
         return "ValidatingAdmissionPolicy" in str(error)
     return False
 
@@ -146,5 +146,5 @@ def _holder(lease: Object) -> str:
 def _lease(api: Api, name: str) -> Object:
     try:
         return api.get(f"{LEASES}/{name}")
-    except ApiError:
+    except ApiStatusError:
         return {}

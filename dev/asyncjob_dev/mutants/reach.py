@@ -1,4 +1,4 @@
-"""Which tests reach which lines: measured once, and anew for the test files that change."""
+"""Which tests reach which lines: measured once, and again for the test files that change."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""How mutants are tried: in forks of one collected suite, or by importing everything anew."""
+"""How mutants are tried: in forks of one collected suite, or by importing everything again."""
 
 import importlib.machinery
 import mmap

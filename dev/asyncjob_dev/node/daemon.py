@@ -18,7 +18,7 @@ import click
 
 from asyncjob_dev.api import Api
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from asyncjob_dev.errors import ApiError, ApiUnavailableError, CommandFailedError, DevError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError, CommandFailedError, DevError
 from asyncjob_dev.files import write_private
 from asyncjob_dev.node import components, host
 from asyncjob_dev.node.components import NODE_NAME, NodeComponents, write_configs
@@ -110,7 +110,7 @@ def is_ready(api: Api) -> bool:
     """Return whether the Node object says Ready."""
     try:
         status = api.get(f"/api/v1/nodes/{NODE_NAME}").get("status", {})
-    except (ApiError, ApiUnavailableError):
+    except (ApiStatusError, ApiUnavailableError):
         return False
     return any(
         condition["type"] == "Ready" and condition["status"] == "True"

@@ -1,4 +1,4 @@
-"""`python -m asyncjob_dev.reference [--check]`: make the generated parts of docs/ anew."""
+"""`python -m asyncjob_dev.reference [--check]`: make the generated parts of docs/ again."""
 
 import sys
 from pathlib import Path
@@ -64,7 +64,7 @@ BLOCKS: Blocks = {
 @click.option("--docs", type=click.Path(path_type=Path), default=Path("docs"), show_default=True)
 @click.option("--check", is_flag=True, help="Change nothing; fail if something would change.")
 def main(*, docs: Path, check: bool) -> None:
-    """Make the generated pages and blocks of all pages anew."""
+    """Make the generated pages and blocks of all pages again."""
     stale = [*_refresh_errors(docs / "reference/errors", check=check)]
     stale += _refresh_picture(docs / "explanation/lifecycle.svg", check=check)
     stale += [page for page in sorted(docs.rglob("*.md")) if _refresh(page, check=check)]

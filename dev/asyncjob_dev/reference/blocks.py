@@ -12,11 +12,11 @@ Blocks = Mapping[str, Callable[[], str]]
 
 
 class OpenBlockError(DevError):
-    """A block has no end mark, so it would never be made anew."""
+    """A block has no end mark, so it would never be made again."""
 
 
 def fill(page: str, blocks: Blocks, mark: str = GENERATED) -> str:
-    """Return the page with every such block made anew; raises KeyError on an unknown name."""
+    """Return the page with every such block made again; raises KeyError on an unknown name."""
     return _block(mark).sub(
         lambda found: f"{found['open']}{blocks[found['name']]()}\n{found['close']}", page
     )

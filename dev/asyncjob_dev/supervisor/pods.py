@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from asyncjob_dev.api import Api, Object, write_kubeconfig
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.process import ManagedProcess
 from asyncjob_dev.supervisor import objects
 from asyncjob_dev.supervisor.objects import Container
@@ -110,7 +110,7 @@ class DevPods:
         )
         try:
             made = self._api.create(self._pods, wanted)
-        except ApiError as error:
+        except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
             old = self._api.get(path)

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from asyncjob_dev.api import Api
-from asyncjob_dev.errors import ApiError, ApiUnavailableError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from asyncjob_dev.files import write_private
 from asyncjob_dev.supervisor.objects import Container, build_pod_status
 
@@ -129,7 +129,7 @@ class PodStatusReporter:
             if datetime.now(UTC) >= self._due:
                 self._due = self._token.renew(datetime.now(UTC))
             self._failing = False
-        except (ApiError, ApiUnavailableError) as error:
+        except (ApiStatusError, ApiUnavailableError) as error:
             self._failed(error, wanted)
 
     def _publish(self, container: Container) -> None:
@@ -150,13 +150,15 @@ class PodStatusReporter:
             found = self._api.get(self._pod_path)
         except ApiUnavailableError:
             return False
-        except ApiError as error:
+        except ApiStatusError as error:
             return error.status == HTTPStatus.NOT_FOUND
         return bool(found["metadata"]["uid"] != self._pod_uid)
 
-    def _failed(self, error: ApiError | ApiUnavailableError, wanted: Container | None) -> None:
+    def _failed(
+        self, error: ApiStatusError | ApiUnavailableError, wanted: Container | None
+    ) -> None:
         details = {"pod": self._pod_path, "error": str(error)}
-        if isinstance(error, ApiError) and self._pod_is_gone():
+        if isinstance(error, ApiStatusError) and self._pod_is_gone():
             log.info("pod is gone, nothing more to report", extra=details)
             self._due = datetime.max.replace(tzinfo=UTC)
             self._failing = False

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from asyncjob_dev.api import Api, Object
-from asyncjob_dev.errors import ApiError, ApiUnavailableError, NotReadyError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError, NotReadyError
 from asyncjob_dev.process import ManagedProcess, wait_until
 from asyncjob_dev.supervisor.objects import IMAGE, Container, container_id
 from asyncjob_dev.supervisor.reporter import PodStatusReporter
@@ -61,7 +61,7 @@ class PodRef:
             options["gracePeriodSeconds"] = 0
         try:
             self.api.delete(self.path, options)
-        except ApiError as error:
+        except ApiStatusError as error:
             if error.status not in {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}:
                 raise
 
@@ -117,7 +117,7 @@ class DevWorker:
         return self._container.restarts - self._restarts_before
 
     def pod(self) -> Object:
-        """Return the Pod as the API server has it; `ApiError` 404 once it is deleted."""
+        """Return the Pod as the API server has it; `ApiStatusError` 404 once it is deleted."""
         return self._pod.api.get(self._pod.path)
 
     def wait_published(self, within: float = 10.0) -> None:

@@ -59,7 +59,7 @@ class GatewayMetrics:
         self._submissions.labels(outcome).inc()
 
     def count_resync(self) -> None:
-        """Count a follower that has to list anew."""
+        """Count a follower that has to list again."""
         self._resyncs.inc()
 
     def watch_counter(self, watch: str) -> Callable[[], None]:

@@ -118,10 +118,10 @@ async def on_job(event: kopf.RawEvent, memo: kopf.Memo, **_: object) -> None:
 async def _runtime_of_kopf_run() -> OperatorRuntime:
     settings = settings_from_environment()
     context = click.get_current_context(silent=True)
-    asked = context.params.get("namespaces", ()) if context else settings.namespaces
-    if set(asked) != set(settings.namespaces):
+    watched = context.params.get("namespaces", ()) if context else settings.namespaces
+    if set(watched) != set(settings.namespaces):
         raise kopf.PermanentError(
-            f"kopf run watches {_listed(asked)}, and ASYNCJOB_OPERATOR_NAMESPACE says "
+            f"kopf run watches {_listed(watched)}, and ASYNCJOB_OPERATOR_NAMESPACE says "
             f"{_listed(settings.namespaces)}: give both the same"
         )
     return OperatorRuntime(await load_access(settings.kubeconfig), settings)

@@ -51,22 +51,22 @@ def required_permissions(
 
 async def wait_for_prerequisites(session: KubeSession, settings: Settings) -> Findings:
     """Return the findings of the first check without errors; warn of all that is found."""
-    said: tuple[list[str], list[str]] = ([], [])
-    said_at, tries = monotonic(), 0
+    reported: tuple[list[str], list[str]] = ([], [])
+    reported_at, tries = monotonic(), 0
     while True:
         findings = await preflight(
             session, required_permissions(settings, session.access.namespace)
         )
-        say = _comparable(findings)
+        current = _comparable(findings)
         pause = (
             FIRST_RECHECK_SECONDS[tries] if tries < len(FIRST_RECHECK_SECONDS) else RECHECK_SECONDS
         )
-        if say != said or monotonic() >= said_at + RECHECK_SECONDS:
+        if current != reported or monotonic() >= reported_at + RECHECK_SECONDS:
             _log_findings(findings)
-            said_at = monotonic()
+            reported_at = monotonic()
         if not findings.errors:
             return findings
-        said, tries = say, tries + 1
+        reported, tries = current, tries + 1
         if findings.unreachable:
             pause = with_jitter(min(pause, MAX_OUTAGE_BACKOFF))
         await asyncio.sleep(pause)

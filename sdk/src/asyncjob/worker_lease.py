@@ -90,8 +90,8 @@ def pod_of_lease(lease: str) -> str:
 
 
 def _read_registration(meta: JsonObject) -> JsonObject:
-    said = text(child(meta, "annotations"), WORKER_ANNOTATION)
+    annotation = text(child(meta, "annotations"), WORKER_ANNOTATION)
     try:
-        return as_object(loads(said))
+        return as_object(loads(annotation))
     except ValueError:
         return {}

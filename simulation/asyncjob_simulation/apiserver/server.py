@@ -79,7 +79,7 @@ class ApiServer:
     """One API server. `clock` gives epoch seconds; `seed` makes UIDs, generated names and tokens.
 
     The same requests at the same times are answered the same, to the byte. `like` is a server whose
-    objects the new one begins with: installing everything anew takes fifty times as long.
+    objects the new one begins with: installing everything again takes fifty times as long.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ import pytest
 from asyncjob_dev.api import Api
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, datadir, processes
 from asyncjob_dev.errors import (
-    ApiError,
+    ApiStatusError,
     ApiUnavailableError,
     DataDirInUseError,
     KubectlError,
@@ -72,9 +72,9 @@ def test_two_stand_side_by_side_and_the_second_is_up_in_seconds(plane: ControlPl
         assert time.monotonic() - before < 20
         assert second.url != plane.url
         second.api.create(CONFIG_MAPS, config_map("only-here"))
-        with pytest.raises(ApiError, match="404"):
+        with pytest.raises(ApiStatusError, match="404"):
             plane.api.get(f"{CONFIG_MAPS}/only-here")
-        with pytest.raises(ApiError, match="401"):
+        with pytest.raises(ApiStatusError, match="401"):
             Api(second.url, ca_file=second.ca_file, token=plane.admin_token).get(CONFIG_MAPS)
 
 

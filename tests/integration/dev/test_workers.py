@@ -12,7 +12,7 @@ import pytest
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -132,14 +132,14 @@ def test_stop_lets_the_worker_drain_and_takes_the_pod_away(pods: DevPods, tmp_pa
         pass
     worker.stop()
     assert log.read_text() == "up\ndrained\n"
-    with pytest.raises(ApiError, match="404"):
+    with pytest.raises(ApiStatusError, match="404"):
         worker.pod()
 
 
 def test_a_force_deleted_pod_leaves_its_process_alone(pods: DevPods) -> None:
     worker = pods.start(WorkerSpec(name="w", argv=FOREVER))
     worker.delete_pod_object()
-    with pytest.raises(ApiError, match="404"):
+    with pytest.raises(ApiStatusError, match="404"):
         worker.pod()
     assert worker.process.running
 
@@ -149,7 +149,7 @@ def test_a_pod_deleted_in_good_order_stays_until_its_process_is_stopped(pods: De
     worker.delete_pod_object(force=False)
     assert worker.pod()["metadata"]["deletionTimestamp"]
     worker.stop()
-    with pytest.raises(ApiError, match="404"):
+    with pytest.raises(ApiStatusError, match="404"):
         worker.pod()
 
 
@@ -182,7 +182,7 @@ def test_roles_from_files_are_applied(plane: ControlPlane, pods: DevPods, tmp_pa
     pods.start(WorkerSpec(name="w", argv=FOREVER))
     api = Api(plane.url, ca_file=plane.ca_file, token=token_of(tmp_path, "w"))
     path = f"/api/v1/namespaces/{pods.namespace}/configmaps"
-    with pytest.raises(ApiError, match="403"):
+    with pytest.raises(ApiStatusError, match="403"):
         api.get(path)
     pods.prepare(rbac=[file])
     pods.prepare(rbac=[file])
@@ -190,7 +190,7 @@ def test_roles_from_files_are_applied(plane: ControlPlane, pods: DevPods, tmp_pa
 
 
 def test_a_missing_service_account_is_refused_by_name(pods: DevPods) -> None:
-    with pytest.raises(ApiError, match="nobody"):
+    with pytest.raises(ApiStatusError, match="nobody"):
         pods.start(WorkerSpec(name="w", argv=FOREVER, service_account="nobody"))
     assert pods.workers == []
 
@@ -240,5 +240,5 @@ def test_pods_of_a_killed_supervisor_are_said_to_have_ended_and_taken_over_or_de
         assert (status["restartCount"], status["ready"], new.restarts) == (1, True, 0)
         assert status["lastState"]["terminated"]["exitCode"] == 137
     for worker in (new, gone):
-        with pytest.raises(ApiError, match="404"):
+        with pytest.raises(ApiStatusError, match="404"):
             worker.pod()

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from asyncjob.names import JOBS, PARENT_LABEL, collection_path
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
 
@@ -41,7 +41,7 @@ def test_the_example_is_applied_backwards_and_runs_forwards(jobs: Jobs, worker: 
         body = yaml.safe_load((CHAIN / f"{name}.yaml").read_text())
         jobs.api.create(collection_path(jobs.namespace, JOBS), body)
     until_says(jobs, "count", "waiting for digest and report")
-    with pytest.raises(ApiError, match="cannot go from Pending to Running"):
+    with pytest.raises(ApiStatusError, match="cannot go from Pending to Running"):
         worker.claim("count")
     worker.claim("digest")
     child(jobs, "part", "digest")
@@ -91,7 +91,7 @@ def test_what_can_never_start_is_a_dead_letter_that_says_why(
 
 
 def test_a_job_that_would_wait_for_itself_is_refused(jobs: Jobs) -> None:
-    with pytest.raises(ApiError, match="selfish cannot depend on itself; leave it out"):
+    with pytest.raises(ApiStatusError, match="selfish cannot depend on itself; leave it out"):
         jobs.create("selfish", dependsOn=[{"name": "selfish"}])
 
 

@@ -9,7 +9,7 @@ from asyncjob.names import (
     TRIGGER_ANNOTATION,
     cron_job_path,
 )
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from support.crons import Crons
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
@@ -59,7 +59,7 @@ def test_a_trigger_creates_the_templates_job_once_and_is_acknowledged(
     assert crons.until_status("daily", activeCount=0)["lastSuccessfulTime"]
     crons.until_quiet("daily")
     assert crons.names("daily") == ["daily-t3"]
-    with pytest.raises(ApiError, match="must not decrease"):
+    with pytest.raises(ApiStatusError, match="must not decrease"):
         crons.change("daily", trigger=2)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob_dev.errors import ApiError
+from asyncjob_dev.errors import ApiStatusError
 from support.probes import Probes
 from support.workers import WorkerNamespace, until
 
@@ -84,7 +84,7 @@ def test_results_and_checkpoints_come_back_exactly(ns: WorkerNamespace) -> None:
 
 def test_integers_beyond_64_bits_are_refused_by_name(ns: WorkerNamespace) -> None:
     ns.worker()
-    with pytest.raises(ApiError):
+    with pytest.raises(ApiStatusError):
         ns.create("payload", "echo", {"n": 2**70}, leaseDurationSeconds=4)
     ns.create("result", "power", 63)
     status = ns.until_phase("result", "DeadLetter")

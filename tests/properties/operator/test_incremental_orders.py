@@ -1,4 +1,4 @@
-"""Orders that are kept up to date event by event, against what sorting anew would say."""
+"""Orders that are kept up to date event by event, against what sorting again would say."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +59,7 @@ WAITING = st.builds(
 
 
 class Model:
-    """The line as a list that is sorted anew for each place."""
+    """The line as a list that is sorted again for each place."""
 
     def __init__(self, ageing: int | None) -> None:
         self.ageing = ageing

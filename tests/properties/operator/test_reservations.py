@@ -31,7 +31,7 @@ class Server:
             self.put(name, {})
 
     def put(self, name: str, status: dict[str, Any], **spec: Any) -> None:
-        """Create the job anew as it would be created, or as it has come to be."""
+        """Create the job again as it would be created, or as it has come to be."""
         job: Any = raw(name, spec=spec, **status)
         self.version += 1
         job["metadata"]["resourceVersion"] = str(self.version)

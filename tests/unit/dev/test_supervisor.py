@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.api import Api, Object
-from asyncjob_dev.errors import ApiError, ApiUnavailableError, DevError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError, DevError
 from asyncjob_dev.supervisor import objects, reporter
 from asyncjob_dev.supervisor import objects as objects_module
 from asyncjob_dev.supervisor.objects import Container, exit_code
@@ -31,12 +31,12 @@ class FakeApi(Api):
         super().__init__("https://127.0.0.1:1", ca_file=Path(), token="")
         self.errors = list(errors)
         self.patches: list[Object] = []
-        self.pod: Object | ApiError = {"metadata": {"uid": "uid"}}
+        self.pod: Object | ApiStatusError = {"metadata": {"uid": "uid"}}
         self.tokens = 0
 
     def get(self, path: str, **query: str) -> Object:
         del path, query
-        if isinstance(self.pod, ApiError):
+        if isinstance(self.pod, ApiStatusError):
             raise self.pod
         return self.pod
 
@@ -143,7 +143,7 @@ def test_a_report_is_repeated_until_the_api_server_takes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporter, "RETRY_SECONDS", 0.01)
-    api = FakeApi(ApiUnavailableError("down"), ApiError("PATCH", 500, "", "etcd"))
+    api = FakeApi(ApiUnavailableError("down"), ApiStatusError("PATCH", 500, "", "etcd"))
     subject = reporting(tmp_path, api)
     subject.report(running())
     assert subject.wait_published(5)
@@ -151,12 +151,14 @@ def test_a_report_is_repeated_until_the_api_server_takes_it(
     assert len(api.patches) == 1
 
 
-REFUSED = ApiError("PATCH", HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", "uid is immutable")
-MISSING = ApiError("GET", HTTPStatus.NOT_FOUND, "NotFound", "")
+REFUSED = ApiStatusError("PATCH", HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", "uid is immutable")
+MISSING = ApiStatusError("GET", HTTPStatus.NOT_FOUND, "NotFound", "")
 
 
 @pytest.mark.parametrize("found", [MISSING, {"metadata": {"uid": "another"}}])
-def test_a_pod_that_is_gone_or_another_is_let_be(tmp_path: Path, found: Object | ApiError) -> None:
+def test_a_pod_that_is_gone_or_another_is_let_be(
+    tmp_path: Path, found: Object | ApiStatusError
+) -> None:
     api = FakeApi(REFUSED)
     api.pod = found
     subject = reporting(tmp_path, api)

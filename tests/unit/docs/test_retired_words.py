@@ -26,10 +26,19 @@ EVERYWHERE = frozenset(
 
 IN_WHAT_IS_SHIPPED = EVERYWHERE | frozenset(
     {
-        *("allotment", "announcer", "autopsy", "census", "childless", "desertion", "emissions"),
+        *(
+            "anew",
+            "allotment",
+            "announcer",
+            "autopsy",
+            "census",
+            "childless",
+            "desertion",
+            "emissions",
+        ),
         *("farewell", "hall", "halls", "kin", "kinship", "leftovers", "legality", "lifeline"),
-        *("occupancy", "reckoning", "rival", "rivals", "rollcall", "roster", "shelf"),
-        *("surroundings", "tenure", "untie", "unwant", "upkeep", "watchman"),
+        *("occupancy", "reckoning", "rival", "rivals", "rollcall", "roster", "shelf", "spool"),
+        *("surroundings", "tenure", "untie", "unwant", "upkeep", "watchman", "anew"),
     }
 )
 """Words that the product and its pages do not have; people of the tests may."""

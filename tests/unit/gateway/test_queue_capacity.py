@@ -65,7 +65,7 @@ async def test_one_replica_keeps_the_limit_however_many_come_at_once(impatient: 
 async def test_a_replica_runs_ahead_of_its_watch_by_a_share_of_the_room(impatient: None) -> None:
     replica = Replica(Store())
     done = [await replica.submit(80) for _ in range(20)]
-    assert done.count(True) == 9  # the room is counted anew each time: 80 / 8, 79 / 8, …
+    assert done.count(True) == 9  # the room is counted again each time: 80 / 8, 79 / 8, …
 
 
 @pytest.mark.parametrize("replicas", [2, 3, 5])

@@ -122,17 +122,17 @@ async def test_one_seen_while_the_list_is_read_is_kept() -> None:
 
 
 async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
-    server, schedules = prepared("anew")
+    server, schedules = prepared("again")
     await schedules.resync("ns")
-    del server.objects[f"{PATH}/anew"]
+    del server.objects[f"{PATH}/again"]
     real_pages = server.pages
 
     async def paged(path: str, params: Any = None, *, accept: str = "") -> Any:
         async for page in real_pages(path, params, accept=accept):
             yield page
-        anew = raw_cron("anew")
-        anew["metadata"] |= {"uid": "another", "resourceVersion": "5000"}
-        schedules.evaluator.on_update(anew)
+        again = raw_cron("again")
+        again["metadata"] |= {"uid": "another", "resourceVersion": "5000"}
+        schedules.evaluator.on_update(again)
 
     server.pages = paged  # type: ignore[method-assign]  # the watch goes on meanwhile
     await schedules.resync("ns")
@@ -193,12 +193,12 @@ def test_one_that_cannot_be_taken_is_quarantined_until_it_is_gone() -> None:
 
 def test_a_deletion_that_is_told_late_does_not_take_its_successor() -> None:
     _, schedules = prepared()
-    anew = raw_cron("anew")
-    anew["metadata"] |= {"uid": "another", "resourceVersion": "30"}
-    schedules.evaluator.on_update(anew)
-    schedules.evaluator.on_delete(("ns", "anew"), "20")
-    assert known(schedules) == {"anew"}
-    schedules.evaluator.on_delete(("ns", "anew"), "40")
+    again = raw_cron("again")
+    again["metadata"] |= {"uid": "another", "resourceVersion": "30"}
+    schedules.evaluator.on_update(again)
+    schedules.evaluator.on_delete(("ns", "again"), "20")
+    assert known(schedules) == {"again"}
+    schedules.evaluator.on_delete(("ns", "again"), "40")
     assert not known(schedules)
 
 

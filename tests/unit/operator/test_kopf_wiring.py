@@ -27,7 +27,7 @@ from asyncjob_operator.kube.kopf_session import (
     WatchedCollection,
     watch_only,
 )
-from asyncjob_operator.kube.kopf_text import LIST_ANEW
+from asyncjob_operator.kube.kopf_text import LIST_AGAIN
 from asyncjob_operator.options import settings_from_environment
 from asyncjob_operator.settings import JobWatchSource
 from asyncjob_operator.supervision import supervise
@@ -237,7 +237,7 @@ async def test_after_a_watch_whose_version_has_expired_kopf_lists_anew(server: S
     response = await server.get(QUEUES, "?watch=true&resourceVersion=1")
     assert response.status == 200
     lines = b"".join([chunk async for chunk in response.content.iter_chunked(1024)])
-    assert lines == LIST_ANEW + b"\n"
+    assert lines == LIST_AGAIN + b"\n"
 
 
 async def test_the_second_list_of_a_collection_is_told_of_and_its_pages_are_not(
@@ -276,7 +276,7 @@ async def test_a_watch_is_readable_shows_that_it_goes_on_and_can_be_broken_off(
 class ExpiringWatches:
     """An API server whose watches all say at once that their version has expired.
 
-    The first such line cancels the task that reads it, just when kopf is about to watch anew.
+    The first such line cancels the task that reads it, just when kopf is about to watch again.
     """
 
     def __init__(self) -> None:
@@ -285,7 +285,7 @@ class ExpiringWatches:
 
     async def answer(self, request: web.Request) -> web.Response:
         if "watch" in request.query:
-            return web.Response(body=LIST_ANEW + b"\n")
+            return web.Response(body=LIST_AGAIN + b"\n")
         if request.path.endswith(f"/{QUEUES}"):
             return web.json_response({"metadata": {"resourceVersion": "1"}, "items": []})
         version = {"version": VERSION}

@@ -100,7 +100,7 @@ def test_a_place_counts_from_when_its_job_was_admitted() -> None:
 
 
 def used_later(place_at: float) -> int:
-    """Return how many starts count 11 s in, where those of 0 s or 5 s were seen anew at 5 s."""
+    """Return how many starts count 11 s in, where those of 0 s or 5 s were seen again at 5 s."""
     pace, rate = RateWindow(), StartRateLimit(10, 10)
     starts = [StartRecord(stamp(0), 2), StartRecord(stamp(5), 3)]
     pace.observe_starts(starts, at(0.0), just_changed=True)

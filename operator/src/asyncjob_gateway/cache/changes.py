@@ -79,7 +79,7 @@ class ChangeSubscription:
         self._available.set()
 
     def drop_all(self) -> None:
-        """Drop everything: the follower has to list anew."""
+        """Drop everything: the follower has to list again."""
         self._changes.clear()
         self.needs_resync = True
         self._available.set()
@@ -124,7 +124,7 @@ class ChangeBuffer:
         self.oldest_replayable = version
 
     def reset(self) -> None:
-        """Forget all changes; everybody has to list anew."""
+        """Forget all changes; everybody has to list again."""
         self._changes.clear()
         for follower in self._subscriptions:
             follower.drop_all()

@@ -55,7 +55,7 @@ class ObjectCache:
         self.by_name: dict[str, JsonObject] = {}
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the whole collection anew."""
+        """Take the whole collection again."""
         self.by_name = {_name_of(obj): obj for obj in objects}
         self.synced = True
 

@@ -54,7 +54,7 @@ def page_path_of_form(path: str) -> str:
     """Return the page that a form's address belongs to, empty where it is no form's.
 
     Such an address stays in the browser where an answer to a form is a page itself; who loads it
-    anew, or comes back to it, sends no form.
+    again, or comes back to it, sends no form.
     """
     found = _FORM_PATH.fullmatch(path)
     return next(filter(None, found.groups()), "") if found else ""

@@ -30,7 +30,7 @@ from asyncjob.kube.transport import parse_object
 from asyncjob.line_splitter import LineSplitter
 from asyncjob.names import GROUP, collection_path
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.kube.kopf_text import LIST_ANEW, is_error, readable_line, readable_page
+from asyncjob_operator.kube.kopf_text import LIST_AGAIN, is_error, readable_line, readable_page
 from asyncjob_operator.kube.preflight import not_installed
 from asyncjob_operator.telemetry.logs import LogThrottle
 
@@ -136,7 +136,7 @@ class KopfSession:
     ) -> aiohttp.ClientResponse:
         response = await self._send_until_accepted(request, handler, watched)
         if response.status == HTTPStatus.GONE:
-            response.close()  # kopf would end; within a watch the same makes it list anew
+            response.close()  # kopf would end; within a watch the same makes it list again
             response.status = HTTPStatus.OK
             response.content = cast("aiohttp.StreamReader", _ExpiredWatch())
         elif response.status == HTTPStatus.OK:
@@ -237,7 +237,7 @@ class KopfSession:
 def _end_if_cancelled() -> None:
     """Raise CancelledError in a task that was to end and has not.
 
-    kopf swallows the cancellation of a watch that it begins anew in the same moment, as after an
+    kopf swallows the cancellation of a watch that it begins again in the same moment, as after an
     error of the API server. It would go on, and the process, which waits for it, would never end.
     """
     task = asyncio.current_task()
@@ -278,8 +278,8 @@ class _ExpiredWatch:
     """The body of a watch that ends at once, because its version has expired."""
 
     async def iter_chunked(self, _size: int) -> AsyncGenerator[bytes]:
-        """Yield the one line after which kopf lists anew."""
-        yield LIST_ANEW + b"\n"
+        """Yield the one line after which kopf lists again."""
+        yield LIST_AGAIN + b"\n"
 
 
 class _ReadableLines:

@@ -33,7 +33,7 @@ def readable_page(body: bytes) -> JsonObject:
     return page
 
 
-LIST_ANEW: Final = b'{"type":"ERROR","object":{"kind":"Status","code":410}}'
+LIST_AGAIN: Final = b'{"type":"ERROR","object":{"kind":"Status","code":410}}'
 """After this error kopf lists again, and goes on from there. After any other it would end."""
 
 
@@ -45,7 +45,7 @@ def is_error(line: bytes) -> bool:
 def readable_line(line: bytes) -> bytes:
     """Return an event of a watch as text."""
     if is_error(line):
-        return LIST_ANEW
+        return LIST_AGAIN
     if len(line) <= MAX_PASSED_BYTES and line.count(b"{") + line.count(b"[") <= MAX_PASSED_BRACKETS:
         return line
     event = as_object(loads(line))

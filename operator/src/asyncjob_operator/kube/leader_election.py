@@ -96,10 +96,10 @@ class LeaderElector:
                 log.error(line)
 
     async def _missing_permissions(self) -> list[str]:
-        asked = [(permission, self._namespace) for permission in election(self._name)]
+        needed = [(permission, self._namespace) for permission in election(self._name)]
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT):
-                return (await check_permissions(self._session, asked)).errors
+                return (await check_permissions(self._session, needed)).errors
         except (ApiError, TimeoutError):
             return []  # the message of the refusal has to do
 

@@ -91,10 +91,10 @@ def build_child_manifest(
     parent: ParentJob, type_: str, payload: object, options: ChildOptions
 ) -> ChildManifest:
     """Return what to create; raises SubmitRefusedError that names what cannot be right."""
-    said = _given_fields(type_, payload, options)
-    content = digest(["content", {name: said[name] for name in said if name not in _TIME_FIELDS}])
-    name = options.name or _derived_name(parent, options.key, said)
-    spec = {**_inherited_fields(parent), **said, **_trace_fields(parent, options)}
+    given = _given_fields(type_, payload, options)
+    content = digest(["content", {name: given[name] for name in given if name not in _TIME_FIELDS}])
+    name = options.name or _derived_name(parent, options.key, given)
+    spec = {**_inherited_fields(parent), **given, **_trace_fields(parent, options)}
     _check_spec(name, spec)
     metadata: JsonObject = {
         "name": name,

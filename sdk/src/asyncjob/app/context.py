@@ -169,8 +169,8 @@ class JobContext:
         A late or backfilled run has its own time here, not that of its start. None, too, where
         somebody has written something else than a time into the job's annotation.
         """
-        said = self.info.scheduled_time
-        return try_parse_timestamp(said) if said else None
+        scheduled = self.info.scheduled_time
+        return try_parse_timestamp(scheduled) if scheduled else None
 
     @property
     def parent(self) -> JobParent | None:

@@ -202,7 +202,7 @@ class HistoryChecker:
 
     def _begin_list(self, resource: str, at: float) -> None:
         self._lists[resource] += 1
-        began_before = resource in self._listing  # it broke off, and is begun anew
+        began_before = resource in self._listing  # it broke off, and is begun again
         self._listing.add(resource)
         if resource in self._last_seen and not began_before:
             gap = Gap(resource, self._last_seen[resource], at)

@@ -124,16 +124,16 @@ def check_version(now: JobVersion) -> Broken:
     if bool(now.lease) != (phase == "Running"):
         yield catalog.LEASE_HOLDER, f"{phase} {'with' if now.lease else 'without'} a lease"
     if now.has_completion != now.finished:
-        said = "with" if now.has_completion else "without"
-        yield catalog.JOB_FINISHED, f"{phase} {said} completionTime"
+        presence = "with" if now.has_completion else "without"
+        yield catalog.JOB_FINISHED, f"{phase} {presence} completionTime"
     if now.conditions != _CONDITIONS.get(phase, ()):
-        said = ", ".join(now.conditions) or "none"
-        yield catalog.JOB_FINISHED, f"{phase} with conditions: {said}"
+        conditions = ", ".join(now.conditions) or "none"
+        yield catalog.JOB_FINISHED, f"{phase} with conditions: {conditions}"
     if now.has_result and phase != "Succeeded":
         yield catalog.FENCING_EFFECT, f"{phase} with a result"
     if now.has_retry_delay != (phase == "Retrying"):
-        said = "with" if now.has_retry_delay else "without"
-        yield catalog.JOB_REASON, f"{phase} {said} retryDelaySeconds"
+        presence = "with" if now.has_retry_delay else "without"
+        yield catalog.JOB_REASON, f"{phase} {presence} retryDelaySeconds"
     if len(now.history) > MAX_HISTORY:
         yield catalog.JOB_HISTORY, f"{len(now.history)} entries"
 
@@ -220,8 +220,8 @@ def _check_phase_change(was: JobVersion, now: JobVersion) -> Broken:
     if reasons is None:
         yield catalog.JOB_TRANSITION, f"the phase went from {was.phase} to {now.phase}"
     elif now.reason not in reasons:
-        said = now.reason or "without a reason"
-        yield catalog.JOB_REASON, f"from {was.phase} to {now.phase}: {said}"
+        reason = now.reason or "without a reason"
+        yield catalog.JOB_REASON, f"from {was.phase} to {now.phase}: {reason}"
     yield from _check_history(was, now)
     if was.phase == "Running" and now.admitted:
         yield catalog.QUEUE_ADMISSION, f"still admitted after Running, in {now.phase}"
@@ -315,8 +315,8 @@ def check_policy(was: JobVersion, now: JobVersion, obj: JsonObject) -> Broken:
         wanted = {name: spec[name] for name in _POLICY_FIELDS if name in spec}
         for name, value in {**wanted, **child(spec, "retryPolicy")}.items():
             if effective.get(name) != value:
-                said = f"effective.{name} is {effective.get(name)}, the spec says {value}"
-                yield catalog.JOB_POLICY, said
+                difference = f"effective.{name} is {effective.get(name)}, the spec says {value}"
+                yield catalog.JOB_POLICY, difference
         if now.lease and now.lease[4] != effective.get("leaseDurationSeconds"):
             yield catalog.JOB_POLICY, f"the lease lasts {now.lease[4]} s against the policy"
     elif now.retries > was.retries and now.retries > integer(effective, "maxRetries"):

@@ -100,7 +100,7 @@ class QueueChecker:
         """Whether every job is known, which is not so before the first list has ended."""
 
     def begin_list(self) -> None:
-        """Take that queues are listed anew: versions before may be missing."""
+        """Take that queues are listed again: versions before may be missing."""
         self._listed = set()
         for queue in self._queues.values():
             queue.intervals.clear()

@@ -1,7 +1,7 @@
 """Records each version that watches of jobs, queues and schedules show.
 
 A connection that is lost is opened again at the last version, and nothing is missing. Where the API
-server no longer has what came after that version (410), everything is listed anew, and the list
+server no longer has what came after that version (410), everything is listed again, and the list
 marks the gap. Objects are written as they come and not kept, so that memory stays the same however
 many there are.
 """
@@ -159,7 +159,7 @@ class _ResourceRecorder(IncrementalEventHandler):
 
     def list_begins(self) -> None:
         gap = self._was_listed
-        self._recorder.gaps += gap and not self._listing  # what broke off is begun anew
+        self._recorder.gaps += gap and not self._listing  # what broke off is begun again
         self._listing = True
         self._recorder.note_health(self._resource, went_well=False)  # until it has ended
         self._recorder.write(HistoryLine.LIST, {"resource": self._resource, "gap": gap})

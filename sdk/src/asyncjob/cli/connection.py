@@ -32,11 +32,11 @@ class ConnectionOptions:
 
     def with_defaults(self, defaults: "ConnectionOptions") -> "ConnectionOptions":
         """Return what was said here, and the other's where nothing was."""
-        said: dict[str, Any] = {
+        merged: dict[str, Any] = {
             part.name: _first_given(getattr(self, part.name), getattr(defaults, part.name))
             for part in fields(ConnectionOptions)
         }
-        return ConnectionOptions(**said)
+        return ConnectionOptions(**merged)
 
     def validated(self) -> "ConnectionOptions":
         """Return the same; raises UsageError where it means two places at once."""

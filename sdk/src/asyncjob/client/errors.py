@@ -203,8 +203,8 @@ def _failure_message(job: Job) -> str:
     of = "" if job.max_retries is None else f" of {job.max_retries}"
     why = f" ({job.reason})" if job.reason else ""
     last = f"{job.error.type}: {job.error.message}" if job.error else job.message or ""
-    said = f"job {job.id} ended as {job.phase.value}{why} after {job.retries}{of} retries"
-    return f"{said}: {last}" if last else said
+    summary = f"job {job.id} ended as {job.phase.value}{why} after {job.retries}{of} retries"
+    return f"{summary}: {last}" if last else summary
 
 
 HTTP_STATUSES: Final[tuple[tuple[type[AsyncJobError], HTTPStatus], ...]] = (

@@ -66,8 +66,8 @@ def build_backfill(
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         detail = field_detail(first)
-        said = f"{where}: {detail}" if where else detail
-        raise InvalidRequestError(said) from error
+        message = f"{where}: {detail}" if where else detail
+        raise InvalidRequestError(message) from error
 
 
 Duration: TypeAlias = int | timedelta
@@ -131,14 +131,14 @@ def to_submission(
         if payload is not None or options:
             raise invalid_field("job", "a Submission has its payload and options in itself")
         return what
-    said = {
+    given = {
         to_camel(_FIELD_BY_OPTION.get(name, name)): _field_value(name, value, now)
         for name, value in options.items()
         if value is not None
     }
     try:
         return Submission.model_validate(
-            {"type": what, "payload": _normalized_payload(payload), **said}
+            {"type": what, "payload": _normalized_payload(payload), **given}
         )
     except ValidationError as error:
         raise from_validation_error(error) from error

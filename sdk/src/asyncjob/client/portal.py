@@ -97,7 +97,7 @@ class Portal:
             return ending.done
 
     def forget_thread(self) -> None:
-        """Begin anew in a forked process, where only the thread that forked goes on."""
+        """Begin again in a forked process, where only the thread that forked goes on."""
         self._lock = threading.RLock()  # whoever held it is not here to release it
         if self._loop is not None:
             # What belongs to it is the parent's to close: it is neither collected now, which would

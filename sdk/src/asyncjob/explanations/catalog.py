@@ -61,19 +61,19 @@ def _with_rule(text: Explanation) -> Explanation:
     return replace(text, means=rule.description, status=403 if rule.is_forbidden else 422)
 
 
-def explain(asked: str) -> tuple[Explanation, ...]:
+def explain(query: str) -> tuple[Explanation, ...]:
     """Return the entries of a code, several if things of different kinds are called alike.
 
     It may be written as the message had it: `/problems/no-job`, `(history.grows)`, `4` for the exit
     code, and in another case, unless a code is written just so.
     """
-    code = _bare(asked)
+    code = _bare(query)
     exact = tuple(one for one in catalog() if one.code in {code, *_exit_codes(code)})
     return exact or tuple(one for one in catalog() if one.code.lower() == code.lower())
 
 
-def _bare(asked: str) -> str:
-    return asked.strip(" ().,:;'\"`").rpartition("/")[2].rpartition("#")[2]
+def _bare(query: str) -> str:
+    return query.strip(" ().,:;'\"`").rpartition("/")[2].rpartition("#")[2]
 
 
 def _exit_codes(code: str) -> set[str]:
@@ -82,9 +82,9 @@ def _exit_codes(code: str) -> set[str]:
     return {one for one in by_code(Kind.EXIT_CODE) if one.endswith(f"{_EXIT}{code}")}
 
 
-def similar_codes(asked: str) -> list[str]:
+def similar_codes(query: str) -> list[str]:
     """Return the codes that may have been meant, the nearest first."""
-    code, known = _bare(asked).lower(), {one.code.lower(): one.code for one in catalog()}
+    code, known = _bare(query).lower(), {one.code.lower(): one.code for one in catalog()}
     within = [one for one in known if code and code in one]
     near = get_close_matches(code, known, n=_MAX_SUGGESTIONS, cutoff=0.6)
     return [known[one] for one in dict.fromkeys([*near, *within])][:_MAX_SUGGESTIONS]

@@ -95,8 +95,8 @@ def error_from_response(code: int, body: bytes, retry_after: str | None = None) 
     answer = parse_object(body)
     reason = text(answer, "reason")
     message = text(answer, "message") or body[:500].decode(errors="replace") or f"HTTP {code}"
-    said = retry_after or ""
-    wait = float(said) if said.isascii() and said.isdigit() else 0.0
+    header = retry_after or ""
+    wait = float(header) if header.isascii() and header.isdigit() else 0.0
     if code == HTTPStatus.TOO_MANY_REQUESTS:
         return ThrottledError(message, status=code, reason=reason, retry_after=wait or 1.0)
     return _error_type(code, reason, message)(message, status=code, reason=reason, retry_after=wait)

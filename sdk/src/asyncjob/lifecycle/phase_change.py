@@ -201,8 +201,8 @@ def fail(job: JobView, failure: Failure, *, now: str, jitter_sample: float) -> P
     `jitter_sample` decides the jitter of the delay, see `retry_delay`.
     """
     policy = _effective_policy(job)
-    asked = failure.retry_after is not None
-    if failure.permanent or not (asked or is_retryable_category(policy, failure.category)):
+    requested = failure.retry_after is not None
+    if failure.permanent or not (requested or is_retryable_category(policy, failure.category)):
         return _to_dead_letter(
             job, failure, failure.reason or Reason.NOT_RETRYABLE, failure.message, now
         )

@@ -121,7 +121,7 @@ def matches_selection(
     )
     return (
         (selection.phase is None or job.phase in selection.phase)
-        and all(asked is None or asked == found for asked, found in wanted)
+        and all(value is None or value == found for value, found in wanted)
         and _matches_age(job, selection, now)
         and _contains_text(job, selection.text)
     )
@@ -174,5 +174,5 @@ def _contains_text(job: JobSummary, text_filter: str | None) -> bool:
     if not text_filter:
         return True
     error = f"{job.error.type} {job.error.message}" if job.error else ""
-    said = "\n".join((job.id, job.type, job.message or "", error))
-    return text_filter.casefold() in said.casefold()
+    searched = "\n".join((job.id, job.type, job.message or "", error))
+    return text_filter.casefold() in searched.casefold()

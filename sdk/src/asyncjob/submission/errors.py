@@ -17,8 +17,8 @@ class InvalidSubmissionError(AsyncJobError):
     code = "invalid"
 
     def __init__(self, errors: Sequence[FieldProblem] = (), message: str | None = None) -> None:
-        said = "; ".join(f"{one.field}: {one.detail}" for one in errors)
-        super().__init__(message or said or None)
+        summary = "; ".join(f"{one.field}: {one.detail}" for one in errors)
+        super().__init__(message or summary or None)
         self.errors = tuple(errors)
 
 

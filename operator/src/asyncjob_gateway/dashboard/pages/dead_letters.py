@@ -60,7 +60,7 @@ class BulkAction:
 class ConfirmationPage:
     """The question."""
 
-    asked: BulkAction
+    bulk: BulkAction
     count: int
     matched: int
     question: str
@@ -112,7 +112,7 @@ def confirmation_page(action: BulkAction, matching: BulkReport, links: Links) ->
     what = plural(count, "dead letter")
     verb = action.action.capitalize()
     return ConfirmationPage(
-        asked=action,
+        bulk=action,
         count=count,
         matched=matching.matched,
         question=f"{verb} {what}?",
@@ -205,23 +205,23 @@ async def show_dead_letters(request: Request) -> Response:
 async def confirm(request: Request) -> Response:
     """Say how many, and ask once more; nothing is done yet."""
     ctx, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
-    asked = read_bulk_action(form)
-    if asked is None:
+    bulk = read_bulk_action(form)
+    if bulk is None:
         return see_other(ctx.links.to("/dead-letters", _list_query(form)))
-    found = await _find_matching(ctx.request_context.operations, asked)
-    return render_page("confirm.html", ctx.frame, confirmation_page(asked, found, ctx.links))
+    found = await _find_matching(ctx.request_context.operations, bulk)
+    return render_page("confirm.html", ctx.frame, confirmation_page(bulk, found, ctx.links))
 
 
 @router.post("/do")
 async def run_bulk_action(request: Request) -> Response:
     """Do it, and say what became of each."""
     ctx, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
-    asked = read_bulk_action(form)
-    if asked is None:
+    bulk = read_bulk_action(form)
+    if bulk is None:
         return see_other(ctx.links.to("/dead-letters", _list_query(form)))
     seconds = _TIME_SHARE * ctx.request_context.app.settings.request_timeout
-    done = await _apply_action(ctx.request_context.operations, asked, seconds)
-    return render_page("report.html", ctx.frame, bulk_report_page(asked, done, ctx.links))
+    done = await _apply_action(ctx.request_context.operations, bulk, seconds)
+    return render_page("report.html", ctx.frame, bulk_report_page(bulk, done, ctx.links))
 
 
 def _list_query(form: Form) -> dict[str, str]:

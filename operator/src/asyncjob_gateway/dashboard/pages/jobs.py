@@ -60,8 +60,8 @@ def with_queue_reason(job: JobSummary, queues: Mapping[str, QueueInfo]) -> JobSu
     if job.phase is not Phase.QUEUED or job.reason or queue is None:
         return job
     if queue.paused:
-        said = {"reason": Reason.QUEUE_PAUSED.value, "message": f"queue {job.queue} is paused"}
-        return job.model_copy(update=said)
+        paused = {"reason": Reason.QUEUE_PAUSED.value, "message": f"queue {job.queue} is paused"}
+        return job.model_copy(update=paused)
     if not queue.workers:
         return job.model_copy(update={"message": f"no live worker serves queue {job.queue}"})
     return job

@@ -57,23 +57,23 @@ class SubmitForm:
 
 def read_submit_form(given: Mapping[str, str]) -> Submission | SubmitForm:
     """Return the submission, or the form again with what is wrong."""
-    asked: dict[str, object] = {name: given[name] for name in TEXT_FIELDS if name in given}
+    fields: dict[str, object] = {name: given[name] for name in TEXT_FIELDS if name in given}
     errors: dict[str, str] = {}
     for name in (*NUMBER_FIELDS, "maxRetries"):
         if name in given and not _NUMBER_PATTERN.fullmatch(given[name]):
             errors[name] = "a whole number"
         elif name in given and name != "maxRetries":
-            asked[name] = int(given[name])
+            fields[name] = int(given[name])
     if "maxRetries" in given and "maxRetries" not in errors:
-        asked["retryPolicy"] = {"maxRetries": int(given["maxRetries"])}
-    _read_labels(given, asked, errors)
-    _read_payload(given, asked, errors)
-    return SubmitForm(given, errors) if errors else _validated(given, asked)
+        fields["retryPolicy"] = {"maxRetries": int(given["maxRetries"])}
+    _read_labels(given, fields, errors)
+    _read_payload(given, fields, errors)
+    return SubmitForm(given, errors) if errors else _validated(given, fields)
 
 
-def _validated(given: Mapping[str, str], asked: Mapping[str, object]) -> Submission | SubmitForm:
+def _validated(given: Mapping[str, str], fields: Mapping[str, object]) -> Submission | SubmitForm:
     try:
-        return read_submission(asked)
+        return read_submission(fields)
     except InvalidSubmissionError as error:
         return with_errors(given, error)
 
@@ -91,25 +91,25 @@ def _input_name(field: str) -> str:
 
 
 def _read_labels(
-    given: Mapping[str, str], asked: dict[str, object], errors: dict[str, str]
+    given: Mapping[str, str], fields: dict[str, object], errors: dict[str, str]
 ) -> None:
     if "labels" not in given:
         return
     pairs = [part.strip().partition("=") for part in given["labels"].split(",") if part.strip()]
     if all(name.strip() and equals for name, equals, _ in pairs):
-        asked["labels"] = {name.strip(): value.strip() for name, _, value in pairs}
+        fields["labels"] = {name.strip(): value.strip() for name, _, value in pairs}
     else:
         errors["labels"] = "name=value, several with commas between them"
 
 
 def _read_payload(
-    given: Mapping[str, str], asked: dict[str, object], errors: dict[str, str]
+    given: Mapping[str, str], fields: dict[str, object], errors: dict[str, str]
 ) -> None:
     if "payload" not in given:
         return
     try:
         data = given["payload"].encode()
-        asked["payload"] = parse(data, what="payload", max_values=MAX_VALUES, unique_keys=True)
+        fields["payload"] = parse(data, what="payload", max_values=MAX_VALUES, unique_keys=True)
     except (FreeJsonError, UnicodeEncodeError) as error:
         errors["payload"] = str(error)
 

@@ -77,7 +77,7 @@ function take(text) {
 function sayHow() {
   const { every } = main.dataset;
   if (!every) say("", "");
-  else say("on", source?.readyState === EventSource.OPEN ? "Live" : `Fetched anew every ${every} s`);
+  else say("on", source?.readyState === EventSource.OPEN ? "Live" : `Fetched again every ${every} s`);
 }
 
 function later(milliseconds) {

@@ -57,7 +57,7 @@ def read_filters(query: QueryParams, fixed: Phase | None = None) -> Filters:
 
 def parse_filters(given: dict[str, str], meant: Sequence[str], phases: tuple[str, ...]) -> Filters:
     """Return what the filters mean; `phases` are those that the address names."""
-    asked: dict[str, object] = {
+    fields: dict[str, object] = {
         _FIELD_OF_FILTER.get(name, name): text
         for name, text in given.items()
         if name in TEXT_FILTERS
@@ -65,14 +65,14 @@ def parse_filters(given: dict[str, str], meant: Sequence[str], phases: tuple[str
     errors = {}
     for name, into in AGE_FILTERS.items():
         if name in given:
-            asked[into] = seconds = parse_duration(given[name])
+            fields[into] = seconds = parse_duration(given[name])
             if seconds is None:
                 errors[name] = _DURATION_EXPECTED
     if "label" in given:
         errors.update(_label_errors(given["label"]))
     if meant:
-        asked["phase"] = list(meant)
-    selection = None if errors else _validate_selection(asked, errors)
+        fields["phase"] = list(meant)
+    selection = None if errors else _validate_selection(fields, errors)
     return Filters(given, phases, selection, errors)
 
 
@@ -84,9 +84,9 @@ def _label_errors(text: str) -> dict[str, str]:
     return {}
 
 
-def _validate_selection(asked: dict[str, object], errors: dict[str, str]) -> Selection | None:
+def _validate_selection(fields: dict[str, object], errors: dict[str, str]) -> Selection | None:
     try:
-        return Selection.model_validate(asked)
+        return Selection.model_validate(fields)
     except ValidationError as error:
         backwards = {
             **{into: name for name, into in _FIELD_OF_FILTER.items()},

@@ -95,8 +95,8 @@ def _progress_text(job: Job) -> str:
     """Return how far it came; of one that runs, the top of the page says it."""
     if job.progress is None or job.phase is Phase.RUNNING:
         return ""
-    said = f", {job.progress.message}" if job.progress.message else ""
-    return f"{job.progress.percent} %{said}"
+    message = f", {job.progress.message}" if job.progress.message else ""
+    return f"{job.progress.percent} %{message}"
 
 
 def _count_of(count: int, most: int | None) -> str:
@@ -318,8 +318,8 @@ def make_job_page(
 
 def _reason_text(job: Job) -> str:
     """Return what is to be said of the reason, where the error beside it does not say it."""
-    said = job.error.message if job.error else None
-    if job.message and job.message != said:
+    error_message = job.error.message if job.error else None
+    if job.message and job.message != error_message:
         return job.message
     return reason_meaning(job.reason)
 

@@ -108,18 +108,18 @@ class ExportWriter:
 
 @contextmanager
 def create_export(target: str) -> Iterator[ExportWriter]:
-    """Give a Spool; what was written is where it belongs once the block has ended without error.
+    """Yield a writer; what was written is where it belongs once the block has ended without error.
 
     Raises FileFailedError.
     """
     name = "stdout" if target == STDOUT else target
     try:
         if target == STDOUT or _is_special(Path(target)):
-            with _copy_when_complete(target) as spool:
-                yield spool
+            with _copy_when_complete(target) as writer:
+                yield writer
         else:
-            with _replace_when_complete(Path(target).resolve()) as spool:
-                yield spool
+            with _replace_when_complete(Path(target).resolve()) as writer:
+                yield writer
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -37,7 +37,7 @@ class RestoreNote(StrEnum):
     OWNERS = "owners"
     FINALIZERS = "finalizers"
     DEADLINE = "deadline"
-    UNSATISFIABLE = "hopeless"
+    UNSATISFIABLE = "unsatisfiable"
     RERUN = "rerun"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
@@ -133,16 +133,16 @@ def remaining_dependencies(
     In the place of a job that is over come those of its children that are not, if they were meant.
     """
     left: dict[str, JsonObject] = {}
-    hopeless = []
+    unsatisfiable = []
     for one in map(as_object, dependencies):
         found = tuple(_remaining(one, namespace, plan))
-        hopeless += [
+        unsatisfiable += [
             text(each, "name") for each in found if _is_unsatisfiable(each, namespace, plan)
         ]
         left.update((text(each, "name"), each) for each in found)
     if len(left) > MAX_DEPENDENCIES:
-        return RemainingDependencies(tuple(map(as_object, dependencies)), tuple(hopeless))
-    return RemainingDependencies(tuple(left.values()), tuple(hopeless))
+        return RemainingDependencies(tuple(map(as_object, dependencies)), tuple(unsatisfiable))
+    return RemainingDependencies(tuple(left.values()), tuple(unsatisfiable))
 
 
 def _remaining(dependency: JsonObject, namespace: str, plan: RestorePlan) -> Iterator[JsonObject]:
@@ -281,8 +281,10 @@ def _job_spec(
     if record.started and "notAfter" in left:
         del left["notAfter"]
         remarks.append((RestoreNote.DEADLINE, record.key.name))
-    waits, hopeless = _depends_on(obj, record, context)
-    remarks += [(RestoreNote.UNSATISFIABLE, f"{record.key.name} for {name}") for name in hopeless]
+    waits, unsatisfiable = _depends_on(obj, record, context)
+    remarks += [
+        (RestoreNote.UNSATISFIABLE, f"{record.key.name} for {name}") for name in unsatisfiable
+    ]
     return {**left, **({"dependsOn": waits} if waits else {}), "suspend": True}, remarks
 
 

@@ -92,7 +92,7 @@ def _own_skip_reason(record: ExportRecord, selection: RestoreSelection) -> SkipR
 def _ancestor_is_restored(
     record: ExportRecord, contents: ExportContents, selection: RestoreSelection
 ) -> bool:
-    """Return whether a job comes back that would submit this one anew.
+    """Return whether a job comes back that would submit this one again.
 
     The name of a child follows from its parent's UID, and a restored parent has another one.
     """

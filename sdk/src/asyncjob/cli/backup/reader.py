@@ -113,11 +113,11 @@ def _job_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> Ex
 
 
 def _phase(status: JsonObject) -> Phase:
-    said = text(status, "phase", Phase.QUEUED)
+    phase = text(status, "phase", Phase.QUEUED)
     try:
-        return Phase(said)
+        return Phase(phase)
     except ValueError:
-        raise InvalidLineError(f"status.phase: {said!r} is not known to this version") from None
+        raise InvalidLineError(f"status.phase: {phase!r} is not known to this version") from None
 
 
 STDIN: Final = "-"
@@ -189,10 +189,10 @@ class _ExportParser:
     def _check_footer(self, obj: JsonObject) -> None:
         self.has_footer = True
         found = Counter(key.kind for key in self.records)
-        said = {kind: count for kind, count in child(obj, "counts").items() if count}
-        if not (self.partial or self.mistakes) and said != dict(found):
+        declared = {kind: count for kind, count in child(obj, "counts").items() if count}
+        if not (self.partial or self.mistakes) and declared != dict(found):
             raise InvalidLineError(
-                f"counts: {dict(said)} were written and {dict(found)} are here; "
+                f"counts: {dict(declared)} were written and {dict(found)} are here; "
                 "pass --partial to restore what is here"
             )
 
@@ -248,8 +248,8 @@ def _parse_line(line: bytes) -> JsonObject:
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        said = f"not JSON: {error}" if line.endswith(b"\n") else _CUT_OFF
-        raise InvalidLineError(said) from error
+        problem = f"not JSON: {error}" if line.endswith(b"\n") else _CUT_OFF
+        raise InvalidLineError(problem) from error
     if not isinstance(value, dict):
         raise InvalidLineError("not a JSON object")
     return as_object(value)

@@ -112,8 +112,8 @@ def quantity(count: int, noun: str) -> str:
 
 def count_by_kind(counts: Mapping[str, int]) -> str:
     """Return `1 queue, 2 schedules and 3 jobs`, without what there is nothing of."""
-    said = [quantity(counts[kind], _NOUNS[kind]) for kind in PLURALS if counts.get(kind)]
-    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]])) or "nothing"
+    parts = [quantity(counts[kind], _NOUNS[kind]) for kind in PLURALS if counts.get(kind)]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "nothing"
 
 
 def export_summary(

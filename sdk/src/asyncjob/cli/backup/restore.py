@@ -170,10 +170,10 @@ class Restorer:
         except FATAL_ERRORS:
             raise
         except AsyncJobError as error:
-            said = error_message(error, current_program())
-            self._report.refused.append((record, said))
+            message = error_message(error, current_program())
+            self._report.refused.append((record, message))
             kind, namespace, name = record.key
-            bar.message(f"error: {record.location}: {kind} {namespace}/{name}: {said}")
+            bar.message(f"error: {record.location}: {kind} {namespace}/{name}: {message}")
         else:
             self._record_result(record, wanted, done)
 

@@ -41,11 +41,11 @@ def cancel(
     A running handler is asked to stop, and ended after its grace period. This cannot be undone.
     """
     with cli.connect(connection) as jobs:
-        said, code = for_each(names, lambda name: jobs.cancel(name, cascade=cascade))
-        if wait and said:
-            request = WaitRequest([job.id for job in said], Phase.CANCELLED)
+        changed, code = for_each(names, lambda name: jobs.cancel(name, cascade=cascade))
+        if wait and changed:
+            request = WaitRequest([job.id for job in changed], Phase.CANCELLED)
             return wait_for_jobs(jobs, cli, request, printer) or code
-    printer.outcomes(said, lambda job: f"{job.id} {cancel_outcome(job)}")
+    printer.outcomes(changed, lambda job: f"{job.id} {cancel_outcome(job)}")
     return code
 
 
@@ -66,8 +66,8 @@ def suspend(
 ) -> int:
     """Keep jobs from being started; a running attempt continues."""
     with cli.connect(connection) as jobs:
-        said, code = for_each(names, jobs.suspend)
-    printer.outcomes(said, lambda job: f"{job.id} suspended")
+        changed, code = for_each(names, jobs.suspend)
+    printer.outcomes(changed, lambda job: f"{job.id} suspended")
     return code
 
 
@@ -81,8 +81,8 @@ def resume(
 ) -> int:
     """Let suspended jobs start."""
     with cli.connect(connection) as jobs:
-        said, code = for_each(names, jobs.resume)
-    printer.outcomes(said, lambda job: f"{job.id} resumed")
+        changed, code = for_each(names, jobs.resume)
+    printer.outcomes(changed, lambda job: f"{job.id} resumed")
     return code
 
 
@@ -102,8 +102,8 @@ def priority(
 ) -> int:
     """Set the priority of jobs that are not running: -1000 to 1000, higher starts first."""
     with cli.connect(connection) as jobs:
-        said, code = for_each(names, lambda name: jobs.set_priority(name, number))
-    printer.outcomes(said, lambda job: f"{job.id} has priority {job.priority}")
+        changed, code = for_each(names, lambda name: jobs.set_priority(name, number))
+    printer.outcomes(changed, lambda job: f"{job.id} has priority {job.priority}")
     return code
 
 
@@ -123,9 +123,11 @@ def rerun(
 ) -> int:
     """Run jobs again: each as a new job, `JOB-r1`, `JOB-r2`, …, linked to the old one."""
     with cli.connect(connection) as jobs:
-        said, code = for_each(names, jobs.rerun)
-        if wait and said:
-            request = WaitRequest([one.id for one in said], creation_grace=CREATION_GRACE_SECONDS)
+        changed, code = for_each(names, jobs.rerun)
+        if wait and changed:
+            request = WaitRequest(
+                [one.id for one in changed], creation_grace=CREATION_GRACE_SECONDS
+            )
             return wait_for_jobs(jobs, cli, request, printer) or code
-    printer.outcomes(said, lambda one: f"{one.id} will be created")
+    printer.outcomes(changed, lambda one: f"{one.id} will be created")
     return code

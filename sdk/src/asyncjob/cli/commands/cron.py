@@ -90,8 +90,8 @@ def trigger(
 def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Keep a schedule from creating jobs; times that pass meanwhile are skipped."""
     with cli.connect(connection) as jobs:
-        said = jobs.suspend_cron_job(name)
-        printer.outcomes([said], lambda done: f"schedule {done.name} suspended")
+        changed = jobs.suspend_cron_job(name)
+        printer.outcomes([changed], lambda done: f"schedule {done.name} suspended")
 
 
 @cron.command()
@@ -102,8 +102,8 @@ def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printe
 def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
     """Let a suspended schedule create jobs again, from its next time on."""
     with cli.connect(connection) as jobs:
-        said = jobs.resume_cron_job(name)
-        printer.outcomes([said], lambda done: f"schedule {done.name} resumed")
+        changed = jobs.resume_cron_job(name)
+        printer.outcomes([changed], lambda done: f"schedule {done.name} resumed")
 
 
 @cron.command()

@@ -128,26 +128,26 @@ class _BulkRequest:
 @click.command(cls=SectionedCommand)
 @_options
 def redrive(
-    cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **asked: Any
+    cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **options: Any
 ) -> int:
     """Run dead letters again, with fresh retries.
 
     Specify names, or filters to redrive all matches, oldest first. Fix the cause of the failure
     first.
     """
-    return _run(cli, connection, printer, _BulkRequest(BulkAction.REDRIVE, **asked))
+    return _run(cli, connection, printer, _BulkRequest(BulkAction.REDRIVE, **options))
 
 
 @click.command(cls=SectionedCommand)
 @_options
 def dismiss(
-    cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **asked: Any
+    cli: CliContext, *, connection: ConnectionOptions, printer: Printer, **options: Any
 ) -> int:
     """Give up dead letters: they become Cancelled, and retention deletes them.
 
     Specify names, or filters to dismiss all matches, oldest first. This cannot be undone.
     """
-    return _run(cli, connection, printer, _BulkRequest(BulkAction.DISMISS, **asked))
+    return _run(cli, connection, printer, _BulkRequest(BulkAction.DISMISS, **options))
 
 
 def _run(
@@ -165,8 +165,8 @@ def _run(
 
 def _one_by_one(jobs: Jobs, printer: Printer, request: _BulkRequest) -> ExitCode:
     act = jobs.redrive if request.action is BulkAction.REDRIVE else jobs.dismiss
-    said, code = for_each(request.names, act)
-    printer.outcomes(said, lambda job: f"{job.id} {request.action.progressive}")
+    changed, code = for_each(request.names, act)
+    printer.outcomes(changed, lambda job: f"{job.id} {request.action.progressive}")
     return code
 
 

@@ -59,9 +59,9 @@ def export(
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
     if all_namespaces and connection.namespace:
         raise click.UsageError("give --namespace or --all-namespaces, not both")
-    with cli.cluster(connection) as cluster, create_export(file) as spool:
+    with cli.cluster(connection) as cluster, create_export(file) as writer:
         namespace = None if all_namespaces else cluster.namespace
-        spool.write(
+        writer.write(
             layout.header(
                 version=__version__,
                 time=format_timestamp(cli.now()),
@@ -73,11 +73,11 @@ def export(
         phases: Counter[str] = Counter()
         left_out: list[str] = []
         for kind in layout.PLURALS:
-            written = _export_kind(cluster, spool, kind, namespace, frozenset(queues))
+            written = _export_kind(cluster, writer, kind, namespace, frozenset(queues))
             phases = written.phases
             counts[kind] = phases.total()
             left_out += written.left_out
-        spool.write(layout.footer(counts))
+        writer.write(layout.footer(counts))
     for line in left_out:
         note(f"left out: {one_line(line)}")
     note(export_summary(counts, phases, namespace, file))

@@ -58,14 +58,14 @@ def restore(
         contents = read_export(stream, file, partial=partial)
         made = build_plan(contents, RestoreSelection(frozenset(queues), dead_letters))
         where = namespace_map(contents, connection.namespace, pairs)
-        tally = RestoreReport(dry_run)
-        with cli.cluster(connection) as cluster, _report_at_end(tally, made, printer):
-            restoring = Restorer(cluster, stream, made, where, tally)
+        report = RestoreReport(dry_run)
+        with cli.cluster(connection) as cluster, _report_at_end(report, made, printer):
+            restoring = Restorer(cluster, stream, made, where, report)
             with progress_bar(
                 len(made.records), visible=sys.stderr.isatty(), label="restoring"
             ) as bar:
                 restoring.run(bar)
-    return tally.code
+    return report.code
 
 
 @contextmanager

@@ -173,9 +173,9 @@ class SubmitOutcome:
         """Return it in one line."""
         known = len(self.items) - self.created - self.refused
         counted = ((self.created, "created"), (known, "existed already"), (self.refused, "refused"))
-        said = ", ".join(f"{count} {word}" for count, word in counted if count)
+        summary = ", ".join(f"{count} {word}" for count, word in counted if count)
         left = total - len(self.items)
-        return f"{said or 'nothing submitted'}{f'; {left} not tried' if left else ''}"
+        return f"{summary or 'nothing submitted'}{f'; {left} not tried' if left else ''}"
 
 
 def submit_all(

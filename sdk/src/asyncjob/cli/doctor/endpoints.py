@@ -64,16 +64,16 @@ def _parse_date(date: str | None) -> datetime | None:
 
 def check_api_server(facts: ApiServerFacts) -> Finding:
     """Return whether it is new enough."""
-    said = f"{facts.host}, Kubernetes {facts.version or 'of unknown version'}"
+    message = f"{facts.host}, Kubernetes {facts.version or 'of unknown version'}"
     found = re.match(r"v?(\d+)\.(\d+)", facts.version)
     least = ".".join(map(str, MIN_VERSION))
     if not found:
-        return warning(API_SERVER_CHECK, said, f"asyncjob needs Kubernetes {least} or newer")
+        return warning(API_SERVER_CHECK, message, f"asyncjob needs Kubernetes {least} or newer")
     if (int(found[1]), int(found[2])) < MIN_VERSION:
         return problem(
-            API_SERVER_CHECK, f"{said} is too old", f"asyncjob needs Kubernetes {least} or newer"
+            API_SERVER_CHECK, f"{message} is too old", f"asyncjob needs Kubernetes {least} or newer"
         )
-    return ok(API_SERVER_CHECK, said)
+    return ok(API_SERVER_CHECK, message)
 
 
 GATEWAY_CHECK: Final = "Gateway"
@@ -118,8 +118,8 @@ def check_gateway(facts: GatewayFacts) -> Finding:
             GATEWAY_CHECK, f"{facts.url} does not answer as a gateway: {facts.error}", way
         )
     if facts.version != VERSION:
-        said = f"{facts.url} speaks {facts.version or 'an unknown version'}, this {VERSION}"
-        return warning(GATEWAY_CHECK, said, "use the command line of its release")
+        message = f"{facts.url} speaks {facts.version or 'an unknown version'}, this {VERSION}"
+        return warning(GATEWAY_CHECK, message, "use the command line of its release")
     return ok(GATEWAY_CHECK, f"{facts.url}, speaks {VERSION}")
 
 
@@ -162,7 +162,7 @@ def check_clock(date: datetime | None, sent: datetime, received: datetime) -> Fi
         bound = max(abs(apart.min_seconds), abs(apart.max_seconds))
         return ok(CLOCK_CHECK, f"within {precise_duration(bound)} of the API server's")
     way = "ahead of" if apart.min_seconds > 0 else "behind"
-    said = f"at least {precise_duration(apart.certain_seconds)} {way} the API server's"
+    message = f"at least {precise_duration(apart.certain_seconds)} {way} the API server's"
     return (problem if apart.certain_seconds >= PROBLEM_SECONDS else warning)(
-        CLOCK_CHECK, said, _SYNCHRONISE
+        CLOCK_CHECK, message, _SYNCHRONISE
     )

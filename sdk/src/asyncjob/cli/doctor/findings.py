@@ -80,8 +80,8 @@ def findings_summary(findings: Sequence[Finding]) -> str:
     """Return the sum of it."""
     counts = Counter(one.severity for one in findings)
     bad = [(counts[kind], kind) for kind in (Severity.PROBLEM, Severity.WARNING) if counts[kind]]
-    said = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for count, kind in bad)
-    return said or "all is well"
+    summary = ", ".join(f"{count} {kind}{'s' * (count > 1)}" for count, kind in bad)
+    return summary or "all is well"
 
 
 def findings_exit_code(findings: Sequence[Finding], *, strict: bool = False) -> ExitCode:

@@ -61,18 +61,18 @@ def check_resource_types(facts: ResourceTypeFacts) -> Finding:
             RESOURCE_TYPES_CHECK, f"not served: {join_some(missing)}", APPLY_RELEASE_CRDS
         )
     if facts.definitions is None:
-        said = "served, but no permission to compare them with this release"
-        return warning(RESOURCE_TYPES_CHECK, said, "needs get on customresourcedefinitions")
+        message = "served, but no permission to compare them with this release"
+        return warning(RESOURCE_TYPES_CHECK, message, "needs get on customresourcedefinitions")
     other = [
         where
         for r in CUSTOM_RESOURCES
         for where in _definition_differences(facts.definitions[r.plural], r.plural)
     ]
     if other:
-        said = f"not as in this release: {join_some(other, 3)}"
+        message = f"not as in this release: {join_some(other, 3)}"
         return warning(
             RESOURCE_TYPES_CHECK,
-            said,
+            message,
             f"{APPLY_RELEASE_CRDS}, or use the command line of that release",
         )
     return ok(RESOURCE_TYPES_CHECK, "installed, and those of this release")
@@ -239,17 +239,19 @@ def check_enforcement(facts: EnforcementFacts) -> Finding:
     """Return whether forbidden writes are refused."""
     trials = (facts.creation, facts.change)
     if ProbeResult.PASSED in trials:
-        said = "the API server let a forbidden write pass (in a dry run)"
+        message = "the API server let a forbidden write pass (in a dry run)"
         way = "kubectl apply -f crds/; policies take some seconds to come into force"
-        return problem(ENFORCEMENT_CHECK, said, way)
+        return problem(ENFORCEMENT_CHECK, message, way)
     if ProbeResult.REFUSED in trials:
         count = trials.count(ProbeResult.REFUSED)
         return ok(
             ENFORCEMENT_CHECK,
             f"{count} forbidden write{'s' * (count > 1)} tried, in a dry run: refused",
         )
-    said = "no forbidden write could be tried"
-    return warning(ENFORCEMENT_CHECK, said, "needs create or patch on asyncjobs in this namespace")
+    message = "no forbidden write could be tried"
+    return warning(
+        ENFORCEMENT_CHECK, message, "needs create or patch on asyncjobs in this namespace"
+    )
 
 
 _NAME_KEYS = ("name", "jsonPath")
@@ -283,5 +285,5 @@ def _list_differences(expected: Sequence[Json], actual: Json, path: str) -> Iter
 
 
 def _item_name(item: Json, number: int) -> str:
-    said = [item[key] for key in _NAME_KEYS if key in item] if isinstance(item, Mapping) else []
-    return str(said[0] if said else number)
+    names = [item[key] for key in _NAME_KEYS if key in item] if isinstance(item, Mapping) else []
+    return str(names[0] if names else number)

@@ -47,9 +47,9 @@ OTHER_PERMISSIONS: Final = (
 
 async def fetch_denied(session: KubeSession) -> list[Permission]:
     """Return what the caller may not do."""
-    asked = (*READ_PERMISSIONS, *OTHER_PERMISSIONS)
-    answers = await asyncio.gather(*(_is_allowed(session, one) for one in asked))
-    return [one for one, allowed in zip(asked, answers, strict=True) if not allowed]
+    permissions = (*READ_PERMISSIONS, *OTHER_PERMISSIONS)
+    answers = await asyncio.gather(*(_is_allowed(session, one) for one in permissions))
+    return [one for one, allowed in zip(permissions, answers, strict=True) if not allowed]
 
 
 async def _is_allowed(session: KubeSession, permission: Permission) -> bool:
@@ -73,6 +73,6 @@ def check_permissions(denied: Sequence[Permission], namespace: str) -> Finding:
         return ok(PERMISSIONS_CHECK, f"all commands are allowed in namespace {namespace}")
     titles = join_some([one.title for one in denied], 10)
     way = f"without them not: {'; '.join(one.commands for one in denied)}"
-    said = f"not allowed in namespace {namespace}: {titles}"
+    message = f"not allowed in namespace {namespace}: {titles}"
     blind = any(one in denied for one in READ_PERMISSIONS)
-    return (problem if blind else warning)(PERMISSIONS_CHECK, said, way)
+    return (problem if blind else warning)(PERMISSIONS_CHECK, message, way)

@@ -49,12 +49,12 @@ async def fetch_operator_leases(session: KubeSession) -> list[OperatorLease] | N
 
 
 def _read_lease(lease: JsonObject) -> OperatorLease:
-    said = child(lease, "spec")
+    spec = child(lease, "spec")
     return OperatorLease(
         text(child(lease, "metadata"), "namespace"),
-        text(said, "holderIdentity"),
-        text(said, "renewTime"),
-        integer(said, "leaseDurationSeconds", 15),
+        text(spec, "holderIdentity"),
+        text(spec, "renewTime"),
+        integer(spec, "leaseDurationSeconds", 15),
     )
 
 
@@ -78,14 +78,14 @@ def _check_leader(lease: OperatorLease, now: datetime) -> Finding:
     if not lease.holder or renewed is None:
         return problem(OPERATOR_CHECK, f"none leads in {where}", START_OPERATOR)
     silent = (now - renewed).total_seconds()
-    said = f"{lease.holder} leads, in {where}"
+    message = f"{lease.holder} leads, in {where}"
     if silent > MAX_MISSED_LEASES * lease.lease_duration_seconds:
         return problem(
             OPERATOR_CHECK,
-            f"{said}, but has been silent for {human_duration(silent)}",
+            f"{message}, but has been silent for {human_duration(silent)}",
             START_OPERATOR,
         )
-    return ok(OPERATOR_CHECK, f"{said}, seen {human_duration(silent)} ago")
+    return ok(OPERATOR_CHECK, f"{message}, seen {human_duration(silent)} ago")
 
 
 WORKERS_CHECK: Final = "Workers"
@@ -109,8 +109,8 @@ def _live_workers(workers: Sequence[WorkerInfo]) -> list[Finding]:
     slots: Counter[str] = Counter()
     for one in workers:
         slots[one.queue] += one.slots
-    said = [f"{queue}: {n} with {slots[queue]} slots" for queue, n in sorted(by_queue.items())]
-    return [ok(WORKERS_CHECK, "; ".join(said))]
+    queues = [f"{queue}: {n} with {slots[queue]} slots" for queue, n in sorted(by_queue.items())]
+    return [ok(WORKERS_CHECK, "; ".join(queues))]
 
 
 def _unserved_queues(
@@ -120,26 +120,26 @@ def _unserved_queues(
     for queue in queues:
         queued = queue.counts.get(Phase.QUEUED, 0)
         if queued and queue.name not in served:
-            said = f"queue {queue.name} has {queued} queued jobs and no worker"
+            message = f"queue {queue.name} has {queued} queued jobs and no worker"
             yield problem(
-                WORKERS_CHECK, said, f"start one: asyncjob-worker run … --queue {queue.name}"
+                WORKERS_CHECK, message, f"start one: asyncjob-worker run … --queue {queue.name}"
             )
 
 
 def _paused_queues(queues: Sequence[QueueInfo]) -> Iterator[Finding]:
     for queue in queues:
         if queue.paused:
-            said = f"queue {queue.name} is paused"
-            yield warning(WORKERS_CHECK, said, f"asyncjob queue resume {queue.name}")
+            message = f"queue {queue.name} is paused"
+            yield warning(WORKERS_CHECK, message, f"asyncjob queue resume {queue.name}")
 
 
 def _other_versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
     others = sorted({one.version for one in workers if one.version} - {__version__})
     if others:
-        said = f"some run asyncjob {join_some(others)}, this is {__version__}"
+        message = f"some run asyncjob {join_some(others)}, this is {__version__}"
         yield warning(
             WORKERS_CHECK,
-            said,
+            message,
             "roll out the workers with this release, or use the command line of theirs",
         )
 
@@ -153,10 +153,10 @@ def _unserved_types(
         if job.queue in known and job.type not in known[job.queue]:
             lost[job.queue, job.type].append(job.id)
     for (queue, kind), names in sorted(lost.items()):
-        said = f"no live worker of queue {queue} has a handler for {kind}: {join_some(names, 3)}"
+        message = f"no live worker of queue {queue} has a handler for {kind}: {join_some(names, 3)}"
         elsewhere = sorted(other for other, types in known.items() if kind in types)
         way = f"queue {join_some(elsewhere)} has: submit them there" if elsewhere else ""
-        yield problem(JOB_TYPES_CHECK, said, way or "deploy the handler, or cancel the jobs")
+        yield problem(JOB_TYPES_CHECK, message, way or "deploy the handler, or cancel the jobs")
 
 
 def _types_by_queue(workers: Sequence[WorkerInfo]) -> Mapping[str, set[str]]:

@@ -69,8 +69,8 @@ def _stuck_findings(unfinished: Sequence[JobSummary], now: datetime) -> Iterator
         }
         if late:
             worst = human_duration(max(late.values()))
-            said = f"{len(late)} {sign.description} (up to {worst}): {join_some(late, 3)}"
-            yield problem(STUCK_JOBS_CHECK, said, CHECK_OPERATOR)
+            message = f"{len(late)} {sign.description} (up to {worst}): {join_some(late, 3)}"
+            yield problem(STUCK_JOBS_CHECK, message, CHECK_OPERATOR)
 
 
 def _seconds_since(time: str | None, now: datetime) -> float:

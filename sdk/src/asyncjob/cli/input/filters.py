@@ -126,11 +126,11 @@ def with_selection(*, phases: bool = True) -> Callable[[Callback], Callback]:
 
 def build_selection(phases: Sequence[str], chosen: dict[str, Any]) -> Selection:
     """Return the selection; raises UsageError that names the filter at fault."""
-    said = {name: value for name, value in chosen.items() if value is not None}
+    given = {name: value for name, value in chosen.items() if value is not None}
     if phases:
-        said["phase"] = list(phases)
+        given["phase"] = list(phases)
     try:
-        return Selection.model_validate(said)
+        return Selection.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = str(first["loc"][0] if first["loc"] else "filters").replace("_", "-")

@@ -72,8 +72,8 @@ def _connection_so_far(context: click.Context | None) -> ConnectionOptions:
     """Return what was said so far: before the command's name, and after it."""
     if context is None:
         return ConnectionOptions()
-    said = {part.name: context.params.get(part.name) for part in fields(ConnectionOptions)}
-    return ConnectionOptions(**said).with_defaults(_connection_so_far(context.parent))
+    given = {part.name: context.params.get(part.name) for part in fields(ConnectionOptions)}
+    return ConnectionOptions(**given).with_defaults(_connection_so_far(context.parent))
 
 
 @contextmanager

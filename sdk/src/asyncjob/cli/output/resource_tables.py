@@ -85,13 +85,13 @@ def queue_limits(queue: QueueInfo) -> str:
     if spec is None:
         return "" if queue.configured else "no AsyncQueue"
     rate = spec.rate_limit
-    said = (
+    parts = (
         (spec.max_concurrency, f"{spec.max_concurrency} at once"),
         (spec.max_concurrency_per_key, f"{spec.max_concurrency_per_key} per key"),
         (spec.max_queued, f"{spec.max_queued} waiting"),
         (rate, f"{rate.count} per {rate.period_seconds}s" if rate else ""),
     )
-    return ", ".join(text for value, text in said if value)
+    return ", ".join(text for value, text in parts if value)
 
 
 def cron_job_table(

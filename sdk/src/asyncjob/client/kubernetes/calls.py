@@ -171,20 +171,20 @@ def translate_errors(
 
 def to_client_error(error: ApiError, missing: ErrorFactory, refused: ErrorFactory) -> AsyncJobError:
     """Return what an error of the API server means to a client."""
-    said = str(error)
+    message = str(error)
     if isinstance(error, kube.ObjectNotFoundError):
         return (
             errors.NotFoundError(_NOT_SERVED)
-            if said == _UNKNOWN_RESOURCE_MESSAGE
-            else missing(said)
+            if message == _UNKNOWN_RESOURCE_MESSAGE
+            else missing(message)
         )
     if isinstance(error, kube.InvalidError | kube.TooLargeError):
-        return refused(said)
+        return refused(message)
     if isinstance(error, kube.ThrottledError):
-        return ClusterUnavailableError(said, retry_after=error.retry_after)
+        return ClusterUnavailableError(message, retry_after=error.retry_after)
     kinds = (kind for kinds, kind in _CLIENT_ERRORS if isinstance(error, kinds))
     kind = next(kinds, None)
-    return error if kind is None else kind(said)
+    return error if kind is None else kind(message)
 
 
 def resource_version(obj: JsonObject) -> Json:

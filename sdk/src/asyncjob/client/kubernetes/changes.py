@@ -97,11 +97,11 @@ class RedriveRequest:
 
     def __call__(self, job: JsonObject) -> JsonObject | None:
         """Decide."""
-        asked, done = _requested_and_acknowledged(job, "redrive", "redrives")
-        if (self.number and max(asked, done) >= self.number) or asked > done:
+        requested, done = _requested_and_acknowledged(job, "redrive", "redrives")
+        if (self.number and max(requested, done) >= self.number) or requested > done:
             return None
         _check_dead_letter(job)
-        self.number = max(asked, done) + 1
+        self.number = max(requested, done) + 1
         return {"redrive": self.number}
 
 
@@ -115,16 +115,16 @@ class ControlCounter:
 
     def __call__(self, obj: JsonObject) -> JsonObject | None:
         """Decide; ask `is_unacknowledged` first whether an earlier request is pending."""
-        asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
-        if self.number and max(asked, done) >= self.number:
+        requested, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
+        if self.number and max(requested, done) >= self.number:
             return None
-        self.number = max(asked, done) + 1
+        self.number = max(requested, done) + 1
         return {self.spec_field: self.number}
 
     def is_unacknowledged(self, obj: JsonObject) -> bool:
         """Return whether an earlier request is pending: a higher number would replace it."""
-        asked, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
-        return asked > done
+        requested, done = _requested_and_acknowledged(obj, self.spec_field, self.status_field)
+        return requested > done
 
 
 async def raise_counter(api: ApiServer, path: str, counter: ControlCounter) -> JsonObject:

@@ -46,13 +46,13 @@ def _set_backfill(request: BackfillAsk) -> DecideChange:
     wanted = request.spec_value.model_dump(mode="json", by_alias=True)
 
     def decide(cron_job: JsonObject) -> JsonObject | None:
-        asked = child(child(cron_job, "spec"), "backfill")
-        if asked == wanted:
+        requested = child(child(cron_job, "spec"), "backfill")
+        if requested == wanted:
             return None
         done = child(child(cron_job, "status"), "backfill")
-        same = all(asked.get(key) == done.get(key) for key in ("from", "to"))
-        if asked and not (same and flag(done, "completed")) and not request.replace:
-            span = f"{text(asked, 'from')} to {text(asked, 'to')}"
+        same = all(requested.get(key) == done.get(key) for key in ("from", "to"))
+        if requested and not (same and flag(done, "completed")) and not request.replace:
+            span = f"{text(requested, 'from')} to {text(requested, 'to')}"
             raise errors.JobStateError(
                 f"an earlier backfill ({span}) is under way; wait for it, or have it replaced"
             )

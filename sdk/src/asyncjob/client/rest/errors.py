@@ -47,18 +47,18 @@ def error_from_answer(answer: Answer, *, submits: bool = False) -> AsyncJobError
     """
     problem = _read_problem(answer)
     kind = problem.type.rpartition("/")[2]
-    said = problem.detail or problem.title
+    message = problem.detail or problem.title
     if kind in _CONFLICT_BY_PROBLEM_TYPE:
-        return _CONFLICT_BY_PROBLEM_TYPE[kind](said, job_id=problem.job_id or "")
+        return _CONFLICT_BY_PROBLEM_TYPE[kind](message, job_id=problem.job_id or "")
     if submits and (problem.errors or kind in {"invalid", "too-large", "malformed"}):
-        return InvalidSubmissionError(problem.errors, said if not problem.errors else None)
+        return InvalidSubmissionError(problem.errors, message if not problem.errors else None)
     if kind in _ERROR_BY_PROBLEM_TYPE:
-        return _ERROR_BY_PROBLEM_TYPE[kind](said)
+        return _ERROR_BY_PROBLEM_TYPE[kind](message)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _throttled_error(kind, said, _retry_after(answer))
+        return _throttled_error(kind, message, _retry_after(answer))
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return errors.GatewayUnavailableError(said, retry_after=_retry_after(answer))
-    return _ERROR_BY_STATUS.get(answer.status, errors.InvalidRequestError)(said)
+        return errors.GatewayUnavailableError(message, retry_after=_retry_after(answer))
+    return _ERROR_BY_STATUS.get(answer.status, errors.InvalidRequestError)(message)
 
 
 def _throttled_error(kind: str, message: str, retry_after: float | None) -> AsyncJobError:
@@ -77,5 +77,5 @@ def _read_problem(answer: Answer) -> Problem:
 
 
 def _retry_after(answer: Answer) -> float | None:
-    said = answer.headers.get("retry-after", "")
-    return float(said) if said.isascii() and said.isdigit() else None
+    header = answer.headers.get("retry-after", "")
+    return float(header) if header.isascii() and header.isdigit() else None
