@@ -65,6 +65,8 @@ def _source_rights(source: JsonObject) -> Iterator[Right]:
 
 
 BATCH_CONCURRENCY: Final = 16
+"""Jobs of one batch that are created at the same time: a quarter of the connections to the API
+server (`API_SERVER_CONNECTIONS`), so that one batch does not hold up all other callers."""
 
 Submit = Callable[[Submission], Awaitable[Submitted]]
 

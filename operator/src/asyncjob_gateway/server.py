@@ -142,6 +142,9 @@ def _uvicorn_config(
 
 FIELD_MANAGER = "asyncjob-gateway"
 API_SERVER_CONNECTIONS = 64
+"""Requests to the API server at the same time; further ones wait. It bounds what the gateway asks
+of the API server at once, however many callers it has."""
+
 WATCHES_PER_NAMESPACE = 4
 """Of each namespace; they have connections of their own, and count among the descriptors only."""
 

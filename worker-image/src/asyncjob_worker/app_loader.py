@@ -29,6 +29,8 @@ log = structlog.get_logger()
 
 RELOAD_GRACE_SECONDS: Final = 2.0
 RELOAD_STOP_SECONDS: Final = 1.0
+"""Grace period and stop wait of a worker that `--reload` restarts: somebody has changed the code
+and waits for it; the jobs are released and run again."""
 
 KILL_AFTER_SECONDS: Final = 5
 """A child that has not ended by then is killed. Longer than its grace period and stop wait

@@ -27,12 +27,14 @@ from asyncjob_worker.leases.stall_detector import LivenessCounter, Watchdog
 from asyncjob_worker.settings import Settings
 
 CHECK_SECONDS: Final = 1.0
+"""Between two checks; `--stall-limit` and the number of missed heartbeats are counted in these."""
 
 MAX_MISSED_HEARTBEATS: Final = 30
 """Checks without a tick of the heartbeat thread after which /livez fails. An event loop that runs
 has noticed long before and restarts the worker (`MAX_MISSED_HEARTBEAT_CHECKS`)."""
 
 THREAD_JOIN_SECONDS = 2.0
+"""What the thread gets to close its socket; it is a daemon, which the process does not wait for."""
 
 RequestHandler = Callable[[web.Request], Awaitable[web.Response]]
 

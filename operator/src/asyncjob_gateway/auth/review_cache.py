@@ -12,6 +12,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 MAX_ENTRIES: Final = 10_000
+"""Answers that are kept, the newest. It bounds the memory that callers can fill with ever other
+tokens; what is dropped is asked for again."""
 
 
 class ReviewCache(Generic[K, V]):

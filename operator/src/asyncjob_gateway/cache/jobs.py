@@ -17,6 +17,9 @@ from asyncjob_gateway.cache.changes import ChangeBuffer, ObservedVersion
 from asyncjob_gateway.cache.entries import CachedJob, cached_job_of, parse_version
 
 _MAX_DELETED_UIDS: Final = 1024
+"""Deleted jobs that are remembered, the newest: an answer to an earlier write would bring one back.
+They are needed for as long as a request takes; with too few a deleted job could be shown until the
+jobs are listed again."""
 
 
 class JobCache:

@@ -23,7 +23,8 @@ FREE_WAIT_SECONDS: Final = 0.5
 
 MAX_SLOW_BODIES: Final = 64
 MAX_SLOW_BODIES_PER_SENDER: Final = 16
-"""Bodies that are waited for at once, in all and of one sender."""
+"""Bodies that are waited for at once, in all and of one sender: it takes four to keep others out.
+What has arrived of each is held in memory."""
 
 _MAX_LENGTH_DIGITS: Final = 18
 """Python refuses to read numbers of thousands of digits, with an error of its own."""

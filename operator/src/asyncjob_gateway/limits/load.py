@@ -16,6 +16,8 @@ _PROBES = frozenset({"/healthz", "/readyz"})
 _SLOT_KEY = "request_slot"
 
 LARGE_BODY_BYTES: Final = 64 * 1024
+"""Smaller bodies are not counted: even of `--max-requests` (256) that many bytes are 16 MiB."""
+
 MAX_LARGE_BYTES: Final = 16 * 1024 * 1024
 """Bytes of all large bodies that are worked on at once: parsed, each takes ten times as much."""
 

@@ -28,6 +28,8 @@ _LIBRARY_LEVELS = {
 """Lowest level of each library: kopf logs a line per event, aiohttp one per request."""
 
 THROTTLE_SECONDS: Final = 60.0
+"""A minute, as between two reports of what the operator waits for (`RECHECK_SECONDS`): what goes on
+stays in sight, and a thousand jobs with one fault do not fill the log."""
 
 
 def configure_operator_logs(log_format: LogFormat, level: str) -> None:

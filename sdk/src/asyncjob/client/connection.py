@@ -17,6 +17,11 @@ MERGE_PATCH_CONTENT_TYPE: Final = "application/merge-patch+json"
 
 INITIAL_DELAY_SECONDS: Final = 0.2
 MAX_DELAY_SECONDS: Final = 5.0
+"""Pauses between tries: the first, and the longest.
+
+The first is short, because somebody waits for the answer. The longest is how much later than
+possible a server that is back is noticed.
+"""
 
 JITTER: Final = (0.8, 1.2)
 """Pauses are this much shorter or longer by chance, so that many clients do not come back at once.

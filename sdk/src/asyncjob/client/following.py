@@ -17,8 +17,18 @@ from asyncjob.json_types import JsonObject
 from asyncjob.rest.jobs import Job, JobSummary
 
 MAX_SILENCE_SECONDS: Final = 30.0
+"""A job that is waited for is read again after so long without news: a stream may be silent because
+it is broken. Much less would have each of many waiters read its job all the time."""
+
 MAX_STREAM_SILENCE_SECONDS: Final = 120.0
+"""What a stream without end may be silent for: API servers send a bookmark about once a minute, and
+gateways a heartbeat every 15 s. Nobody waits for one job there, so a read in between is not needed.
+"""
+
 HEALTHY_STREAM_SECONDS: Final = 2.0
+"""A stream that ends sooner did not work: the pause before the next one grows, so that a server
+that ends each at once is not asked without a pause."""
+
 GRACE_SECONDS: Final = 1.0
 """A wait may end so much later than it has to."""
 

@@ -123,13 +123,20 @@ def _error_type(code: int, reason: str, message: str) -> type[ApiError]:
 
 _JSON: Final = "application/json"
 _CONNECT_TIMEOUT_SECONDS: Final = 5.0
+"""Linux sends the first packet of a connection again after 1 and 3 s: two may be lost."""
+
 _MAX_THROTTLED_TRIES: Final = 4
+"""Tries after which a server that asks for patience is no longer obeyed silently: with
+`MAX_RETRY_AFTER` that is a minute at the most, then the caller is told and paces itself."""
 
 REQUEST_TIMEOUT_SECONDS: Final = 15.0
 """How long the answer about a single object may take."""
 
 _STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_SECONDS)
 _STREAM_OPEN_SECONDS: Final = 30.0
+"""Until the server answers that a watch has begun. A server that accepts connections and never
+answers would otherwise hold the watcher for good. Twice what a single object gets."""
+
 _MAX_DATE_LAG_SECONDS: Final = 2.0
 """How long an answer may have been on its way to tell what time it is."""
 

@@ -27,6 +27,8 @@ MAX_SILENCE_SECONDS: Final = 120.0
 """A healthy server sends a bookmark about once a minute; longer silence is a dead connection."""
 
 WATCH_TIMEOUT_SECONDS: Final = 590
+"""How long the server is asked to keep a watch open. The reflectors of client-go ask for five to
+ten minutes; a server that is not asked ends a watch after half an hour to an hour."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,9 @@ MAX_CONCURRENT_SUBMITS = 4
 
 FIRST_POLL_SECONDS: Final = 0.2
 MAX_POLL_SECONDS: Final = 5.0
+"""Intervals between reads of a child that is waited for. The first is short, so that the end of a
+quick one is seen at once; the longest bounds what waiting for a slow one costs."""
+
 _POLL_BACKOFF: Final = 1.5
 """By how much the interval between polls of a wait grows with each, from the first to the last of
 the intervals above."""

@@ -31,6 +31,8 @@ MAX_STORE_REFUSALS: Final = 4
 
 _MANY_PARTS: Final = 2000
 _LONG_TEXT: Final = 64 * 1024
+"""Beyond either a result is encoded in a thread: they bound for how long the event loop encodes one
+itself. No more than that is looked at to decide it."""
 
 _SCALARS: Final = frozenset({int, float, bool, type(None)})
 

@@ -143,6 +143,8 @@ def _back_url(action: BulkAction, links: Links) -> str:
 
 
 BULK_CONCURRENCY: Final = 8
+"""Requests at the same time of one bulk action; of the connections to the API server (64) most stay
+free for others."""
 
 
 async def apply_to_each(

@@ -43,6 +43,8 @@ With a deadline of 0 and the policy Skip a schedule would never run.
 """
 
 MAX_TIMES_CONSIDERED: Final = 10_000
+"""About a week of a schedule that fires each minute. It bounds the work after an outage of months;
+earlier times are settled without being counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from asyncjob_operator.core.schedules.view import Run, runs_to_json
 CREATE_WINDOW_SECONDS: Final = 5.0
 REQUEST_TIMEOUT_SECONDS: Final = 5.0
 TAKEOVER_DELAY_SECONDS: Final = 15.0
+"""The delay is window and timeout together and half as much again. A longer one would only have
+runs start later after an operator was lost."""
+
 MAX_CLAIMS: Final = 2_147_483_647
 """The schema's maximum; counting then starts again, as the number only tells renewals apart."""
 

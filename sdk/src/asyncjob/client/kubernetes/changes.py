@@ -20,7 +20,12 @@ from asyncjob.names import job_path
 from asyncjob.rest.listing import BulkAsk, BulkFailure, BulkReport, Selection
 
 MAX_WRITE_TRIES: Final = 10
+"""Conflicts in a row until the caller is told. Each means that another write came between reading
+and writing; an object that is written all the time would otherwise keep the caller for good."""
+
 POLL_ACKNOWLEDGED_SECONDS: Final = 0.3
+"""Between reads of a job that the operator has yet to act on. Each is a request; much longer would
+keep the caller waiting for what has been done."""
 
 DecideChange = Callable[[JsonObject], JsonObject | None]
 """Spec of the job as read → what to change of it, None for nothing; raises where it may not be."""

@@ -50,7 +50,12 @@ def _name_if_live(job: JsonObject) -> str | None:
 
 
 READ_VALID_SECONDS: Final = 30.0
+"""What was read is acted on for so long, or else read again. Who paused for longer could create the
+number of a job that was deleted since, and so a second live job of one id."""
+
 _MAX_READS: Final = 5
+"""Reads until the caller is told that they take too long, or that one of two is not withdrawn."""
+
 _WITHDRAWAL_WAIT_SECONDS: Final = 0.5
 """A submitter that came second needs two requests to take its job back."""
 
@@ -151,6 +156,8 @@ def _key_selector(submission: JobManifest, label: str) -> str:
 
 
 MAX_CREATE_TRIES = 20
+"""Each starts over because another submitter was quicker, or a job was deleted meanwhile; without a
+limit a crowd could keep one of them from ever getting an answer."""
 
 
 async def submit_job(api: ApiServer, submission: JobManifest) -> Submitted:

@@ -21,7 +21,11 @@ from asyncjob.json_types import Json, JsonObject
 USER_AGENT: Final = "asyncjob-client"
 
 CONNECT_SECONDS: Final = 5.0
+"""Linux sends the first packet of a connection again after 1 and 3 s: two may be lost."""
+
 RESPONSE_SECONDS: Final = 60.0
+"""Until the next bytes of an answer. A gateway that is alive answers sooner, if only that a request
+has timed out (`--request-timeout`)."""
 
 
 @dataclass(frozen=True, slots=True)
