@@ -15,7 +15,7 @@ def crowded(shell: Shell) -> Shell:
     made = {"uid": "1", "creationTimestamp": "2026-11-21T20:00:00Z", "resourceVersion": "1"}
     later = {**made, "uid": "2", "creationTimestamp": "2026-11-21T20:01:00Z"}
     spec = {"type": "report.csv"}
-    shell.cluster.put(
+    shell.cluster.store(
         an_object("AsyncJob", "report", spec, namespace="team-a", **made),
         an_object("AsyncJob", "report", spec, namespace="team-b", **later),
     )

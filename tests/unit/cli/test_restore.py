@@ -11,15 +11,17 @@ from asyncjob.cli.backup.export_file import HEADER_KIND
 from asyncjob.errors import ForbiddenError, InvalidError
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
 from support.cli_shell import Shell
-from support.exports import a_file, a_job, a_queue, a_schedule
+from support.exports import a_file, a_job, a_queue, a_schedule, an_object
 
 SUSPENDED = {"asyncjob.dev/restored": "suspended"}
 
 
 def restored(shell: Shell, folder: Path, *objects: Any, options: tuple[str, ...] = ()) -> Any:
-    """Restore these objects and return the jobs there are, by name."""
+    """Restore these objects and return the jobs as they were sent, by name."""
     shell.ok("restore", a_file(folder, *objects), *options)
-    return shell.cluster.of("AsyncJob")
+    jobs = shell.cluster.sent("AsyncJob")
+    assert jobs.keys() == shell.cluster.of("AsyncJob").keys()
+    return jobs
 
 
 def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
@@ -37,13 +39,13 @@ def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
 
     result = shell("restore", file)
 
-    assert shell.cluster.of("AsyncJob")["a"] == {
+    assert shell.cluster.of("AsyncJob")["a"]["status"]["phase"] == "Queued"
+    assert shell.cluster.sent("AsyncJob")["a"] == {
         "apiVersion": "asyncjob.dev/v1alpha1",
         "kind": "AsyncJob",
         "metadata": {
             "name": "a",
             "namespace": "tests",
-            "uid": "new-a",
             "labels": {"team": "mail", **SUSPENDED},
             "annotations": {
                 "asyncjob.dev/submitted-content": "abc",
@@ -97,16 +99,15 @@ def test_a_second_run_makes_nothing_twice_and_leaves_what_is_there(
     assert shell.cluster.objects == before
 
     shell.cluster.objects.clear()
-    shell.cluster.put(a_queue("mail", paused=True) | {"metadata": {**a_queue("mail")["metadata"]}})
-    shell.cluster.of("AsyncQueue")["mail"]["metadata"]["uid"] = "of-the-chart"
+    shell.cluster.store(an_object("AsyncQueue", "mail", {"paused": True}, uid="of-the-chart"))
     said = shell.ok("restore", file)
     assert "left as they are, other objects of these names: AsyncQueue tests/mail" in said
-    assert shell.cluster.of("AsyncQueue")["mail"]["spec"] == {"paused": True}
+    assert shell.cluster.of("AsyncQueue")["mail"]["spec"]["paused"] is True
 
 
 def test_a_name_that_another_job_has_is_told_and_ends_with_1(shell: Shell, tmp_path: Path) -> None:
-    other = a_job("a", meta={"uid": "other"})
-    shell.cluster.put(other)
+    shell.cluster.store(a_job("a", meta={"uid": "other"}))
+    other = shell.cluster.of("AsyncJob")["a"]
     result = shell("restore", a_file(tmp_path, a_job("a"), a_job("b")))
     assert result.exit_code == 1
     assert "other objects of these names: AsyncJob tests/a" in result.stdout
@@ -122,13 +123,14 @@ def test_a_schedule_comes_back_suspended_and_triggers_nothing(shell: Shell, tmp_
     labels = {"asyncjob.dev/cron-job-uid": "old-nightly"}
     nightly = a_schedule("nightly", trigger=3, backfill={"from": T, "to": T})
     said = shell.ok("restore", a_file(tmp_path, nightly, a_job("run", meta={"labels": labels})))
-    [schedule] = shell.cluster.of("AsyncCronJob").values()
+    [schedule] = shell.cluster.sent("AsyncCronJob").values()
     assert schedule["spec"].keys() == {"schedule", "jobTemplate", "suspend"}
     assert schedule["spec"]["suspend"] is True
     assert "note: trigger is left out" in said
     assert "note: backfill is left out" in said
     run = shell.cluster.of("AsyncJob")["run"]
-    assert run["metadata"]["labels"]["asyncjob.dev/cron-job-uid"] == "new-nightly"
+    uid = shell.cluster.of("AsyncCronJob")["nightly"]["metadata"]["uid"]
+    assert run["metadata"]["labels"]["asyncjob.dev/cron-job-uid"] == uid != "old-nightly"
 
 
 T = "2026-11-21T00:00:00Z"
@@ -319,7 +321,14 @@ def test_stdin_is_read_and_what_is_compressed_is_told(shell: Shell, tmp_path: Pa
 
 def test_one_that_is_refused_keeps_no_other_from_coming_back(shell: Shell, tmp_path: Path) -> None:
     refusals = {"a": InvalidError("spec.x: unknown field"), "b": ForbiddenError("may not get s")}
-    shell.cluster.refuse = lambda obj: refusals.get(obj["metadata"]["name"])
+
+    def refuse() -> None:
+        body: Any = shell.cluster.writes[-1].body
+        error = refusals.get(body["metadata"]["name"])
+        if error:
+            raise error
+
+    shell.cluster.meanwhile = refuse
     file = a_file(tmp_path, a_job("a"), a_job("b"), a_job("c"))
     result = shell("restore", file)
     assert result.exit_code == 1
@@ -334,7 +343,7 @@ def test_one_that_is_refused_keeps_no_other_from_coming_back(shell: Shell, tmp_p
 
 
 def test_what_is_so_for_all_ends_it_and_says_how_far_it_came(shell: Shell, tmp_path: Path) -> None:
-    shell.cluster.missing = {"tests"}
+    shell.cluster.remove_namespace()
     result = shell("restore", a_file(tmp_path, a_job("a"), a_job("b")))
     assert result.exit_code == 3
     assert "kubectl create namespace tests" in result.stderr
