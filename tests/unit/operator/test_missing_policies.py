@@ -6,9 +6,7 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.errors import ForbiddenError, UnknownOutcomeError
-from asyncjob.json_types import JsonObject
-from asyncjob.kube import KubeSession
+from asyncjob.errors import UnknownOutcomeError
 from asyncjob.rules.policies import POLICIES
 from asyncjob_operator import loops
 from asyncjob_operator.kube.preflight import (
@@ -16,27 +14,24 @@ from asyncjob_operator.kube.preflight import (
     POLICIES_NOT_READABLE,
     find_missing_policies,
 )
+from support.fake_session import OPERATOR, FakeSession, Object
 from support.vitals import loop_health
 
 NAMES = [policy.name for policy in POLICIES]
+ADMISSION, RBAC = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"
+BINDINGS = (ADMISSION, "validatingadmissionpolicybindings")
 
 
-class Server:
-    """Answers with policies, all of them bound to deny unless told otherwise."""
+def bindings(cluster: FakeSession) -> list[Object]:
+    """Return the bindings of policies."""
+    return list(cluster.server.storage.collection(BINDINGS).objects.values())
 
-    def __init__(self) -> None:
-        made = [policy.manifests() for policy in POLICIES]
-        self.policies = [cast("Any", policy) for policy, _ in made]
-        self.bindings = [cast("Any", binding) for _, binding in made]
-        self.error: Exception | None = None
 
-    async def get(self, path: str) -> JsonObject:
-        if self.error:
-            raise self.error
-        return {"items": self.bindings if path.endswith("bindings") else self.policies}
+class PolicyCluster(FakeSession):
+    """A cluster with all policies, each bound to deny."""
 
     async def missing(self) -> list[str]:
-        return await find_missing_policies(cast("KubeSession", self))
+        return await find_missing_policies(self)
 
 
 def test_every_policy_of_the_book_is_looked_for() -> None:
@@ -44,37 +39,40 @@ def test_every_policy_of_the_book_is_looked_for() -> None:
 
 
 async def test_where_all_policies_are_bound_nothing_is_said() -> None:
-    assert await Server().missing() == []
+    assert await PolicyCluster().missing() == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_missing_policy_is_named_with_what_it_means_and_what_to_do(name: str) -> None:
-    server = Server()
-    server.policies = [one for one in server.policies if one["metadata"]["name"] != name]
-    [line] = await server.missing()
+    cluster = PolicyCluster()
+    cluster.server.storage.remove((ADMISSION, "validatingadmissionpolicies"), ("", name))
+    [line] = await cluster.missing()
     assert line.startswith(f"the policy {name} is not in force: {MISSING_POLICY_RISKS[name]}; ")
     assert line.endswith("kubectl apply -f crds/ (asyncjob explain policy-missing)")
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_policy_whose_binding_is_gone_is_not_in_force(name: str) -> None:
-    server = Server()
-    server.bindings = [one for one in server.bindings if one["spec"]["policyName"] != name]
-    [line] = await server.missing()
+    cluster = PolicyCluster()
+    [binding] = [one for one in bindings(cluster) if one["spec"]["policyName"] == name]
+    cluster.server.storage.remove(BINDINGS, ("", binding["metadata"]["name"]))
+    [line] = await cluster.missing()
     assert name in line
 
 
 async def test_a_policy_that_only_warns_is_not_in_force() -> None:
-    server = Server()
-    for binding in server.bindings:
-        binding["spec"] = {**binding["spec"], "validationActions": ["Warn", "Audit"]}
-    assert len(await server.missing()) == len(NAMES)
+    cluster = PolicyCluster()
+    for binding in bindings(cluster):
+        spec = {**binding["spec"], "validationActions": ["Warn", "Audit"]}
+        name = binding["metadata"]["name"]
+        cluster.server.storage.put(BINDINGS, ("", name), {**binding, "spec": spec})
+    assert len(await cluster.missing()) == len(NAMES)
 
 
 async def test_without_the_permission_it_says_that_it_cannot_see() -> None:
-    server = Server()
-    server.error = ForbiddenError("no")
-    assert await server.missing() == [POLICIES_NOT_READABLE]
+    cluster = PolicyCluster()
+    cluster.server.storage.remove((RBAC, "clusterrolebindings"), ("", f"{OPERATOR}-install"))
+    assert await cluster.missing() == [POLICIES_NOT_READABLE]
 
 
 async def test_while_running_only_a_change_is_logged_and_that_all_is_whole_again(
