@@ -17,6 +17,8 @@ import pytest
 
 from asyncjob import errors
 from asyncjob.cli import entry
+from asyncjob.cli.doctor import findings
+from asyncjob.cli.doctor.findings import Finding
 from asyncjob.errors import AsyncJobError
 from asyncjob.explanations.catalog import catalog
 from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE
@@ -87,7 +89,9 @@ def check_error(_: None, error: AsyncJobError, *__: object) -> None:
 CHECKS: tuple[tuple[Any, str, Callable[..., None]], ...] = (
     (AsyncJobError, "__init__", check_error),
     (errors, "code_of", lambda code, _: check_code(code)),
-    (errors, "_command", lambda _, __, code: check_code(code)),
+    (errors, "explain_command", lambda _, code, *__: check_code(code)),
+    (findings, "explain_command", lambda _, code, *__: check_code(code)),
+    (Finding, "__init__", lambda _, finding, *__: check_code(finding.code or "exit-0")),
     (entry, "_report_error", lambda code, *_: check_code(f"exit-{int(code)}")),
     (KubernetesEvent, "__init__", lambda _, event, *__: check_code(event.reason)),
     (Popen, "wait", lambda code, process, *_: check_end(process.args, code)),

@@ -29,10 +29,10 @@ _LINK: Final = re.compile(r"\]\((?!\w+://|#)([^)#]+)")
 _INDEX: Final = """\
 # Errors and reasons
 
-Every rule, reason, problem type, exit code and error has a code that never changes its meaning.
-Messages carry it: `… (history.grows)`, `… (asyncjob explain no-cluster)`, `"type":
-"/problems/no-job"`. The pages say of each what it means, why it exists and what to do, with an
-example.
+Every rule, reason, problem type, exit code, error and finding of the doctor has a code that never
+changes its meaning. Messages carry it: `… (history.grows)`, `… (asyncjob explain no-cluster)`,
+`"type": "/problems/no-job"`. The pages say of each what it means, why it exists and what to do,
+with an example.
 
 The command line has the same texts, and needs no cluster for them:
 

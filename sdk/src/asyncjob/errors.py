@@ -157,7 +157,7 @@ def code_of(error: AsyncJobError) -> str:
 
 def hint(error: AsyncJobError, program: str = _PROGRAM) -> str:
     """Return the command that explains the error, as messages end with it."""
-    return _command(program, code_of(error))
+    return explain_command(code_of(error), program)
 
 
 def message_of(error: AsyncJobError) -> str:
@@ -167,8 +167,9 @@ def message_of(error: AsyncJobError) -> str:
 
 def explained(text: str, code: str) -> str:
     """Return a text with the command that explains its code, as all messages end."""
-    return f"{text} ({_command(_PROGRAM, code)})"
+    return f"{text} ({explain_command(code)})"
 
 
-def _command(program: str, code: str) -> str:
+def explain_command(code: str, program: str = _PROGRAM) -> str:
+    """Return the command that explains a code."""
     return f"{program} explain {code}"

@@ -11,6 +11,7 @@ from click import unstyle
 from asyncjob.cli.doctor import endpoints, installation, permissions, processes, stuck_jobs
 from asyncjob.cli.doctor.examination import examine_jobs, is_reachable
 from asyncjob.cli.doctor.findings import (
+    DoctorCode,
     Finding,
     Severity,
     finding_json,
@@ -259,36 +260,42 @@ def test_what_cannot_be_looked_at_is_noted_and_the_rest_looked_at() -> None:
             raise UnknownOutcomeError("no answer")
 
     found = examine_jobs(Away().add(a_job(phase="DeadLetter")), NOW)
-    assert [(one.severity, one.check) for one in found] == [
-        (WARNING, "Workers"),
-        (WARNING, "Dead letters"),
+    assert [(one.severity, one.check, one.code) for one in found] == [
+        (WARNING, "Workers", "unavailable"),
+        (WARNING, "Dead letters", "doctor.dead-letters"),
     ]
 
 
 def test_nobody_is_asked_on_where_nothing_answers() -> None:
-    assert is_reachable([ok("API server", "x"), problem("Policies", "y")])
-    assert not is_reachable([problem("API server", "x")])
-    assert not is_reachable([problem("Gateway", "x")])
+    assert is_reachable([ok("API server", "x"), problem("Policies", "policy-missing", "y")])
+    assert not is_reachable([problem("API server", "unavailable", "x")])
+    assert not is_reachable([problem("Gateway", DoctorCode.NO_GATEWAY, "x")])
 
 
-FOUND = [ok("Clock", "fine"), warning("Workers", "none", "start some"), problem("API", "a\nb")]
+FOUND = [
+    ok("Clock", "fine"),
+    warning("Workers", DoctorCode.NO_WORKER, "none", "start some"),
+    problem("API", "unavailable", "a\nb"),
+]
 
 
-def test_a_report_has_a_line_for_each_finding_and_its_way_out() -> None:
-    assert list(finding_lines(FOUND)) == [
+def test_a_report_has_a_line_for_each_finding_its_way_out_and_what_explains_it() -> None:
+    assert list(finding_lines(FOUND, "asyncjob")) == [
         "ok        Clock     fine",
         "warning   Workers   none",
-        "                    → start some",
+        "                    → start some (asyncjob explain doctor.no-worker)",
         "problem   API       a b",
+        "                    → asyncjob explain unavailable",
     ]
-    assert [unstyle(line) for line in finding_lines(FOUND, colour=True)] == list(
-        finding_lines(FOUND)
+    assert [unstyle(line) for line in finding_lines(FOUND, "asyncjob", colour=True)] == list(
+        finding_lines(FOUND, "asyncjob")
     )
     assert findings_summary(FOUND) == "1 problem, 1 warning"
     assert findings_summary(FOUND[:1]) == "all is well"
     assert finding_json(FOUND[1]) == {
         "check": "Workers",
         "verdict": "warning",
+        "code": "doctor.no-worker",
         "message": "none",
         "wayOut": "start some",
     }

@@ -71,7 +71,9 @@ OTHER_YAML: Mapping[tuple[str, str], str] = {
         "a key of Argo CD's configuration, with Lua"
     ),
     ("docs/how-to/large-payloads-and-results.md", "rules:"): "rules of a Role",
-    ("docs/how-to/monitor.md", "scrape_configs:"): "Prometheus's configuration",
+    ("docs/how-to/monitor.md", "scrape_configs:"): (
+        "Prometheus's configuration, which promtool checks in tests/integration/monitoring"
+    ),
     ("docs/how-to/monitor.md", "env:"): "a field of a container",
     ("docs/recipes/approval.md", "- expression: >-"): "lines of an admission policy that runs",
 }

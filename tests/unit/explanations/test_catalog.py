@@ -16,10 +16,11 @@ import asyncjob_operator.cli as operator
 import asyncjob_worker.cli as worker
 from asyncjob.audit.catalog import AUDIT_RULES
 from asyncjob.cli import exit_codes as cli
+from asyncjob.cli.doctor.findings import DoctorCode
 from asyncjob.cli.entry import root
 from asyncjob.errors import AsyncJobError, ForbiddenError, NoClusterError, code_of, message_of
 from asyncjob.explanations.catalog import catalog, explain, similar_codes
-from asyncjob.explanations.texts import Explanation, Kind, pages, read_page
+from asyncjob.explanations.texts import Explanation, Kind, by_code, pages, read_page
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.schedules import CronReason
 from asyncjob.schema.manifests import manifests
@@ -69,6 +70,7 @@ def in_code() -> dict[Kind, set[str]]:
         Kind.PROBLEM: {one.slug for one in PROBLEM_TYPES},
         Kind.ERROR: {*error_codes(), *FindingCode}
         - {one.code for one in catalog() if one.kind is not Kind.ERROR},
+        Kind.FINDING: {one for one in DoctorCode if one not in by_code(Kind.ERROR)},
         Kind.EVENT_REASON: {reason.value for reason in EventReason},
         Kind.AUDIT_RULE: {rule.id for rule in AUDIT_RULES},
         Kind.CHART: set(CHART_CODE.findall(refusals_of_the_chart())),

@@ -133,7 +133,7 @@ def test_without_a_cluster_the_command_says_what_to_do(folder: Path) -> None:
     result = run("some_app:app")
     assert result.exit_code == 1
     assert "no cluster is configured" in result.output
-    assert "make up" in result.output
+    assert "`asyncjob dev`" in result.output
     assert len(result.output.splitlines()) == 1
 
 

@@ -127,7 +127,7 @@ def identify(pod: str | None, pod_uid: str | None) -> LeaseHolder:
     if not pod or not pod_uid:
         raise NoPodError(
             "POD_NAME and POD_UID are not set: the worker's pod takes them from its own "
-            "metadata.name and metadata.uid; `make up` sets them for development"
+            "metadata.name and metadata.uid; `asyncjob dev` sets them for development"
         )
     return LeaseHolder(pod, pod_uid, f"{pod}/{secrets.token_hex(4)}")
 

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     CRON_REASON = "reason of a schedule"
     EVENT_REASON = "reason of an Event"
     ERROR = "error"
+    FINDING = "finding of the doctor"
     PROBLEM = "problem type"
     EXIT_CODE = "exit code"
     RULE = "rule"

@@ -39,7 +39,7 @@ _RELOAD_RETRY_SECONDS = 10.0
 
 _HOW_TO_CONNECT = (
     "set KUBECONFIG or --kubeconfig, run inside a pod, "
-    "or start a development cluster with `make up`"
+    "or start a development cluster with `asyncjob dev`"
 )
 
 

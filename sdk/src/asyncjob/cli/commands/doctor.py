@@ -13,6 +13,7 @@ from asyncjob.cli.doctor.findings import (
     findings_exit_code,
     findings_summary,
 )
+from asyncjob.cli.input.resource_names import current_program
 from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
 from asyncjob.errors import AsyncJobError
 
@@ -35,7 +36,7 @@ def doctor(
     if is_reachable(findings):
         findings += _job_findings(cli, connection)
     if printer.human_readable:
-        for line in finding_lines(findings, colour=printer.colour):
+        for line in finding_lines(findings, current_program(), colour=printer.colour):
             printer.line(line)
         note(findings_summary(findings))
     else:

@@ -15,7 +15,7 @@ import aiohttp
 import httpx
 import orjson
 
-from asyncjob.cli.doctor.findings import Finding, ok, problem, warning
+from asyncjob.cli.doctor.findings import DoctorCode, Finding, ok, problem, warning
 from asyncjob.cli.durations import precise_duration
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import as_object, child, text
@@ -66,13 +66,11 @@ def check_api_server(facts: ApiServerFacts) -> Finding:
     """Return whether it is new enough."""
     message = f"{facts.host}, Kubernetes {facts.version or 'of unknown version'}"
     found = re.match(r"v?(\d+)\.(\d+)", facts.version)
-    least = ".".join(map(str, MIN_VERSION))
+    needed = f"asyncjob needs Kubernetes {'.'.join(map(str, MIN_VERSION))} or newer"
     if not found:
-        return warning(API_SERVER_CHECK, message, f"asyncjob needs Kubernetes {least} or newer")
+        return warning(API_SERVER_CHECK, DoctorCode.VERSION_UNKNOWN, message, needed)
     if (int(found[1]), int(found[2])) < MIN_VERSION:
-        return problem(
-            API_SERVER_CHECK, f"{message} is too old", f"asyncjob needs Kubernetes {least} or newer"
-        )
+        return problem(API_SERVER_CHECK, DoctorCode.VERSION_TOO_OLD, f"{message} is too old", needed)
     return ok(API_SERVER_CHECK, message)
 
 
@@ -114,12 +112,12 @@ def check_gateway(facts: GatewayFacts) -> Finding:
     """Return whether it answers, in the version that we speak."""
     if facts.error:
         way = "is the URL right, and is it running? Straight on the cluster: --server ''"
-        return problem(
-            GATEWAY_CHECK, f"{facts.url} does not answer as a gateway: {facts.error}", way
-        )
+        message = f"{facts.url} does not answer as a gateway: {facts.error}"
+        return problem(GATEWAY_CHECK, DoctorCode.NO_GATEWAY, message, way)
     if facts.version != VERSION:
         message = f"{facts.url} speaks {facts.version or 'an unknown version'}, this {VERSION}"
-        return warning(GATEWAY_CHECK, message, "use the command line of its release")
+        way = "use the command line of its release"
+        return warning(GATEWAY_CHECK, DoctorCode.GATEWAY_VERSION, message, way)
     return ok(GATEWAY_CHECK, f"{facts.url}, speaks {VERSION}")
 
 
@@ -156,7 +154,8 @@ def clock_skew(date: datetime, sent: datetime, received: datetime) -> ClockSkew:
 def check_clock(date: datetime | None, sent: datetime, received: datetime) -> Finding:
     """Return whether the clocks agree."""
     if date is None:
-        return warning(CLOCK_CHECK, "the API server does not say what time it is")
+        message = "the API server does not say what time it is"
+        return warning(CLOCK_CHECK, DoctorCode.CLOCK_UNKNOWN, message)
     apart = clock_skew(date, sent, received)
     if apart.certain_seconds < WARNING_SECONDS:
         bound = max(abs(apart.min_seconds), abs(apart.max_seconds))
@@ -164,5 +163,5 @@ def check_clock(date: datetime | None, sent: datetime, received: datetime) -> Fi
     way = "ahead of" if apart.min_seconds > 0 else "behind"
     message = f"at least {precise_duration(apart.certain_seconds)} {way} the API server's"
     return (problem if apart.certain_seconds >= PROBLEM_SECONDS else warning)(
-        CLOCK_CHECK, message, _SYNCHRONISE
+        CLOCK_CHECK, DoctorCode.CLOCK_SKEW, message, _SYNCHRONISE
     )

@@ -11,7 +11,7 @@ from asyncjob.cli.connection import ConnectionOptions
 from asyncjob.cli.doctor import endpoints, installation, permissions, processes, stuck_jobs
 from asyncjob.cli.doctor.findings import Finding, Severity, problem, warning
 from asyncjob.client.api import Jobs
-from asyncjob.errors import AsyncJobError
+from asyncjob.errors import AsyncJobError, code_of
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.rest.listing import Selection
@@ -58,7 +58,7 @@ async def _examine_cluster(connection: ConnectionOptions, now: Clock) -> list[Fi
             ]
             return [*found, *await _examine_installation(session, facts.date or now())]
     except AsyncJobError as error:
-        return [problem(endpoints.API_SERVER_CHECK, str(error), CLUSTER_DOWN_HINT)]
+        return [problem(endpoints.API_SERVER_CHECK, code_of(error), str(error), CLUSTER_DOWN_HINT)]
 
 
 async def _examine_installation(session: KubeSession, now: datetime) -> list[Finding]:
@@ -95,4 +95,4 @@ def _errors_as_findings(findings: list[Finding], check: str) -> Iterator[None]:
     try:
         yield
     except AsyncJobError as error:
-        findings.append(warning(check, f"could not be looked at: {error}"))
+        findings.append(warning(check, code_of(error), f"could not be looked at: {error}"))

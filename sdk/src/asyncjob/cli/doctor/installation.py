@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from asyncjob.cli.doctor.findings import Finding, join_some, ok, problem, warning
+from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.errors import ApiError, ForbiddenError, InvalidError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
@@ -57,12 +57,12 @@ def check_resource_types(facts: ResourceTypeFacts) -> Finding:
     """Return whether all are served, and defined as in this release."""
     missing = [r.plural for r in CUSTOM_RESOURCES if r.plural not in facts.served]
     if missing:
-        return problem(
-            RESOURCE_TYPES_CHECK, f"not served: {join_some(missing)}", APPLY_RELEASE_CRDS
-        )
+        message = f"not served: {join_some(missing)}"
+        return problem(RESOURCE_TYPES_CHECK, DoctorCode.NOT_INSTALLED, message, APPLY_RELEASE_CRDS)
     if facts.definitions is None:
         message = "served, but no permission to compare them with this release"
-        return warning(RESOURCE_TYPES_CHECK, message, "needs get on customresourcedefinitions")
+        needed = "needs get on customresourcedefinitions"
+        return warning(RESOURCE_TYPES_CHECK, DoctorCode.NOT_READABLE, message, needed)
     other = [
         where
         for r in CUSTOM_RESOURCES
@@ -72,6 +72,7 @@ def check_resource_types(facts: ResourceTypeFacts) -> Finding:
         message = f"not as in this release: {join_some(other, 3)}"
         return warning(
             RESOURCE_TYPES_CHECK,
+            DoctorCode.OTHER_RELEASE,
             message,
             f"{APPLY_RELEASE_CRDS}, or use the command line of that release",
         )
@@ -117,7 +118,8 @@ def check_policies(facts: PolicyFacts | None) -> list[Finding]:
     """Return what is missing, what refuses nothing, and what differs."""
     if facts is None:
         needed = "needs list on validatingadmissionpolicies and their bindings"
-        return [warning(POLICIES_CHECK, "no permission to see them", needed)]
+        message = "no permission to see them"
+        return [warning(POLICIES_CHECK, DoctorCode.NOT_READABLE, message, needed)]
     findings = list(_policy_findings(facts))
     return findings or [
         ok(POLICIES_CHECK, f"all {len(POLICIES)} bound to deny, those of this release")
@@ -130,20 +132,20 @@ def _policy_findings(facts: PolicyFacts) -> Iterator[Finding]:
         one.name for one in POLICIES if one.name not in missing and not _denies(one.name, facts)
     ]
     if missing:
-        yield problem(POLICIES_CHECK, f"missing: {join_some(missing)}", APPLY_CRDS)
+        message = f"missing: {join_some(missing)}"
+        yield problem(POLICIES_CHECK, DoctorCode.POLICY_MISSING, message, APPLY_CRDS)
     if toothless:
-        yield problem(
-            POLICIES_CHECK, f"not bound to deny everywhere: {join_some(toothless)}", APPLY_CRDS
-        )
+        message = f"not bound to deny everywhere: {join_some(toothless)}"
+        yield problem(POLICIES_CHECK, DoctorCode.POLICY_MISSING, message, APPLY_CRDS)
     there = [one for one in POLICIES if one.name in facts.policies]
     broken = [one.name for one in there if _has_type_errors(facts.policies[one.name])]
     if broken:
-        yield problem(
-            POLICIES_CHECK, f"the API server finds mistakes in {join_some(broken)}", APPLY_CRDS
-        )
+        message = f"the API server finds mistakes in {join_some(broken)}"
+        yield problem(POLICIES_CHECK, DoctorCode.POLICY_MISTAKE, message, APPLY_CRDS)
     other = [text for one in there for text in _policy_differences(one, facts.policies[one.name])]
     if other:
-        yield warning(POLICIES_CHECK, f"not as in this release: {join_some(other, 3)}", APPLY_CRDS)
+        message = f"not as in this release: {join_some(other, 3)}"
+        yield warning(POLICIES_CHECK, DoctorCode.OTHER_RELEASE, message, APPLY_CRDS)
 
 
 def _denies(policy: str, facts: PolicyFacts) -> bool:
@@ -241,7 +243,7 @@ def check_enforcement(facts: EnforcementFacts) -> Finding:
     if ProbeResult.PASSED in trials:
         message = "the API server let a forbidden write pass (in a dry run)"
         way = "kubectl apply -f crds/; policies take some seconds to come into force"
-        return problem(ENFORCEMENT_CHECK, message, way)
+        return problem(ENFORCEMENT_CHECK, DoctorCode.NOT_ENFORCED, message, way)
     if ProbeResult.REFUSED in trials:
         count = trials.count(ProbeResult.REFUSED)
         return ok(
@@ -249,9 +251,8 @@ def check_enforcement(facts: EnforcementFacts) -> Finding:
             f"{count} forbidden write{'s' * (count > 1)} tried, in a dry run: refused",
         )
     message = "no forbidden write could be tried"
-    return warning(
-        ENFORCEMENT_CHECK, message, "needs create or patch on asyncjobs in this namespace"
-    )
+    needed = "needs create or patch on asyncjobs in this namespace"
+    return warning(ENFORCEMENT_CHECK, DoctorCode.NOT_TRIED, message, needed)
 
 
 _NAME_KEYS = ("name", "jsonPath")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.cli.doctor.findings import Finding, join_some, ok, problem, warning
+from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.json_types import JsonObject, child, flag
 from asyncjob.kube import KubeSession
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES
@@ -75,4 +75,4 @@ def check_permissions(denied: Sequence[Permission], namespace: str) -> Finding:
     way = f"without them not: {'; '.join(one.commands for one in denied)}"
     message = f"not allowed in namespace {namespace}: {titles}"
     blind = any(one in denied for one in READ_PERMISSIONS)
-    return (problem if blind else warning)(PERMISSIONS_CHECK, message, way)
+    return (problem if blind else warning)(PERMISSIONS_CHECK, DoctorCode.NOT_ALLOWED, message, way)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob import __version__
-from asyncjob.cli.doctor.findings import Finding, join_some, ok, problem, warning
+from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.cli.durations import human_duration, parse_time
 from asyncjob.errors import ForbiddenError
 from asyncjob.json_types import JsonObject, as_object, child, integer, items, text
@@ -61,30 +61,25 @@ def _read_lease(lease: JsonObject) -> OperatorLease:
 def check_operator(leases: Sequence[OperatorLease] | None, now: datetime) -> list[Finding]:
     """Return whether one leads; `now` by the API server's clock."""
     if leases is None:
-        return [warning(OPERATOR_CHECK, "no permission to see its Lease", "needs list on leases")]
+        message = "no permission to see its Lease"
+        return [warning(OPERATOR_CHECK, DoctorCode.NOT_READABLE, message, "needs list on leases")]
     if not leases:
-        return [
-            problem(
-                OPERATOR_CHECK,
-                f"no Lease {OPERATOR_LEASE}: no operator has run here yet",
-                START_OPERATOR,
-            )
-        ]
+        return [_no_operator(f"no Lease {OPERATOR_LEASE}: no operator has run here yet")]
     return [_check_leader(one, now) for one in leases]
+
+
+def _no_operator(message: str) -> Finding:
+    return problem(OPERATOR_CHECK, DoctorCode.NO_OPERATOR, message, START_OPERATOR)
 
 
 def _check_leader(lease: OperatorLease, now: datetime) -> Finding:
     renewed, where = parse_time(lease.renew_time), f"namespace {lease.namespace}"
     if not lease.holder or renewed is None:
-        return problem(OPERATOR_CHECK, f"none leads in {where}", START_OPERATOR)
+        return _no_operator(f"none leads in {where}")
     silent = (now - renewed).total_seconds()
     message = f"{lease.holder} leads, in {where}"
     if silent > MAX_MISSED_LEASES * lease.lease_duration_seconds:
-        return problem(
-            OPERATOR_CHECK,
-            f"{message}, but has been silent for {human_duration(silent)}",
-            START_OPERATOR,
-        )
+        return _no_operator(f"{message}, but has been silent for {human_duration(silent)}")
     return ok(OPERATOR_CHECK, f"{message}, seen {human_duration(silent)} ago")
 
 
@@ -104,7 +99,8 @@ def check_workers(
 def _live_workers(workers: Sequence[WorkerInfo]) -> list[Finding]:
     if not workers:
         way = "start some: asyncjob-worker run module:app --queue QUEUE"
-        return [warning(WORKERS_CHECK, "none is live: no job will start", way)]
+        message = "none is live: no job will start"
+        return [warning(WORKERS_CHECK, DoctorCode.NO_WORKER, message, way)]
     by_queue = Counter(one.queue for one in workers)
     slots: Counter[str] = Counter()
     for one in workers:
@@ -121,16 +117,16 @@ def _unserved_queues(
         queued = queue.counts.get(Phase.QUEUED, 0)
         if queued and queue.name not in served:
             message = f"queue {queue.name} has {queued} queued jobs and no worker"
-            yield problem(
-                WORKERS_CHECK, message, f"start one: asyncjob-worker run … --queue {queue.name}"
-            )
+            way = f"start one: asyncjob-worker run … --queue {queue.name}"
+            yield problem(WORKERS_CHECK, DoctorCode.NO_WORKER, message, way)
 
 
 def _paused_queues(queues: Sequence[QueueInfo]) -> Iterator[Finding]:
     for queue in queues:
         if queue.paused:
             message = f"queue {queue.name} is paused"
-            yield warning(WORKERS_CHECK, message, f"asyncjob queue resume {queue.name}")
+            way = f"asyncjob queue resume {queue.name}"
+            yield warning(WORKERS_CHECK, DoctorCode.QUEUE_PAUSED, message, way)
 
 
 def _other_versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
@@ -139,6 +135,7 @@ def _other_versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
         message = f"some run asyncjob {join_some(others)}, this is {__version__}"
         yield warning(
             WORKERS_CHECK,
+            DoctorCode.WORKER_RELEASE,
             message,
             "roll out the workers with this release, or use the command line of theirs",
         )
@@ -156,7 +153,8 @@ def _unserved_types(
         message = f"no live worker of queue {queue} has a handler for {kind}: {join_some(names, 3)}"
         elsewhere = sorted(other for other, types in known.items() if kind in types)
         way = f"queue {join_some(elsewhere)} has: submit them there" if elsewhere else ""
-        yield problem(JOB_TYPES_CHECK, message, way or "deploy the handler, or cancel the jobs")
+        way = way or "deploy the handler, or cancel the jobs"
+        yield problem(JOB_TYPES_CHECK, DoctorCode.NO_HANDLER, message, way)
 
 
 def _types_by_queue(workers: Sequence[WorkerInfo]) -> Mapping[str, set[str]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from asyncjob.cli.doctor.findings import Finding, join_some, ok, problem, warning
+from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.cli.durations import human_duration, parse_time
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.jobs import JobSummary
@@ -26,6 +26,7 @@ CHECK_OPERATOR: Final = "the operator should have handled it: see its check abov
 class StuckSymptom:
     """A way of standing still: which jobs show it, and for how long they may."""
 
+    code: DoctorCode
     description: str
     since: Callable[[JobSummary], str | None]
     limit_seconds: float
@@ -44,9 +45,19 @@ def _cancelling_since(job: JobSummary) -> str | None:
 
 
 SYMPTOMS: Final = (
-    StuckSymptom("Running, but their workers are silent", _silent_since, MAX_SILENCE_SECONDS),
-    StuckSymptom("overdue", _due_at, MAX_OVERDUE_SECONDS),
-    StuckSymptom("to be cancelled, and still there", _cancelling_since, MAX_CANCELLING_SECONDS),
+    StuckSymptom(
+        DoctorCode.SILENT_WORKERS,
+        "Running, but their workers are silent",
+        _silent_since,
+        MAX_SILENCE_SECONDS,
+    ),
+    StuckSymptom(DoctorCode.OVERDUE, "overdue", _due_at, MAX_OVERDUE_SECONDS),
+    StuckSymptom(
+        DoctorCode.NOT_CANCELLED,
+        "to be cancelled, and still there",
+        _cancelling_since,
+        MAX_CANCELLING_SECONDS,
+    ),
 )
 
 
@@ -70,7 +81,7 @@ def _stuck_findings(unfinished: Sequence[JobSummary], now: datetime) -> Iterator
         if late:
             worst = human_duration(max(late.values()))
             message = f"{len(late)} {sign.description} (up to {worst}): {join_some(late, 3)}"
-            yield problem(STUCK_JOBS_CHECK, message, CHECK_OPERATOR)
+            yield problem(STUCK_JOBS_CHECK, sign.code, message, CHECK_OPERATOR)
 
 
 def _seconds_since(time: str | None, now: datetime) -> float:
@@ -85,4 +96,5 @@ def check_dead_letters(count: int, *, complete: bool) -> list[Finding]:
     number = str(count) if complete else f"{count} and more"
     word = "dead letter waits" if count == 1 else "dead letters wait"
     way = "asyncjob list --phase DeadLetter, then redrive or dismiss"
-    return [warning("Dead letters", f"{number} {word} for a person", way)]
+    message = f"{number} {word} for a person"
+    return [warning("Dead letters", DoctorCode.DEAD_LETTERS, message, way)]
