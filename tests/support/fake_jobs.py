@@ -110,7 +110,8 @@ class FakeJobs:
             if detail is None:
                 yield BatchItem(job=self.submit(one))
             else:
-                yield BatchItem(error=Refusal(status=409, title="Taken", detail=detail))
+                refusal = Refusal(status=409, title="Taken", detail=detail, code="key-reused")
+                yield BatchItem(error=refusal)
 
     # ---- reading
 

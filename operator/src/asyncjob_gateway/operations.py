@@ -110,6 +110,7 @@ def _to_refusal(error: AsyncJobError) -> Refusal:
         status=refused.kind.status,
         title=refused.kind.title,
         detail=refused.detail,
+        code=refused.kind.slug,
         job_id=refused.job_id,
     )
 

@@ -138,6 +138,7 @@ def test_one_of_many_that_cannot_be_done_stops_none_of_the_others() -> None:
     assert report.done == ["b"]
     (failed,) = report.failed
     assert (failed.id, "Queued" in failed.detail) == ("a", True)
+    assert failed.detail.endswith("(asyncjob explain not-a-dead-letter)")
 
 
 def test_a_list_hands_out_all() -> None:

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Final
 
-from asyncjob.errors import AsyncJobError
+from asyncjob.errors import AsyncJobError, code_of
 from asyncjob.rest.jobs import Job
 from asyncjob.rest.submission import Refusal
 from asyncjob.submission.errors import InvalidSubmissionError
@@ -241,5 +241,6 @@ def to_refusal(error: AsyncJobError) -> Refusal:
         status=status_of(error),
         title=title_of(error),
         detail=str(error),
+        code=code_of(error),
         job_id=error.job_id if isinstance(error, InTheWayError) else None,
     )

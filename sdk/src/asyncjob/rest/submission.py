@@ -49,6 +49,9 @@ class Refusal(ResponseModel):
     detail: str
     """What is wrong and how to fix it."""
 
+    code: str = ""
+    """What `asyncjob explain` knows it by: the rule that refuses it, or the problem's type."""
+
     job_id: str | None = None
     """The existing job that conflicts with the submission, if any."""
 

@@ -42,6 +42,7 @@ from asyncjob.cli.output.printer import (
     with_printer,
 )
 from asyncjob.client.api import Jobs
+from asyncjob.errors import explained
 from asyncjob.rest.submission import BatchItem, Submitted
 
 
@@ -228,7 +229,9 @@ def _print_item(
     quiet: bool,
 ) -> None:
     if item.error:
-        bar.message(f"error: {prepared.location}: {item.error.detail or item.error.title}")
+        said = item.error.detail or item.error.title
+        refusal = explained(said, item.error.code) if item.error.code else said
+        bar.message(f"error: {prepared.location}: {refusal}")
     elif item.job and not quiet and printer.human_readable:
         printer.line(describe_submitted(item.job))
     elif item.job and not quiet and printer.format is OutputFormat.NAME:

@@ -13,7 +13,7 @@ from typing import Final
 from asyncjob.client import errors
 from asyncjob.client.kubernetes.calls import ApiServer, resource_version, translate_errors
 from asyncjob.client.kubernetes.jobs import list_jobs
-from asyncjob.errors import AsyncJobError, ConflictError, InvalidError
+from asyncjob.errors import AsyncJobError, ConflictError, InvalidError, message_of
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
@@ -197,7 +197,7 @@ async def change_dead_letters(
                 await apply_change(api, job_path(namespace, name), new_change(), check)
             done.append(name)
         except AsyncJobError as error:
-            failed.append(BulkFailure(id=name, detail=str(error)))
+            failed.append(BulkFailure(id=name, detail=message_of(error)))
             if error.retryable:
                 api = replace(api, patience=0.0)  # it was waited for once
     return BulkReport(matched=matched, done=done, failed=failed)
