@@ -70,7 +70,9 @@ def check_api_server(facts: ApiServerFacts) -> Finding:
     if not found:
         return warning(API_SERVER_CHECK, DoctorCode.VERSION_UNKNOWN, message, needed)
     if (int(found[1]), int(found[2])) < MIN_VERSION:
-        return problem(API_SERVER_CHECK, DoctorCode.VERSION_TOO_OLD, f"{message} is too old", needed)
+        return problem(
+            API_SERVER_CHECK, DoctorCode.VERSION_TOO_OLD, f"{message} is too old", needed
+        )
     return ok(API_SERVER_CHECK, message)
 
 
