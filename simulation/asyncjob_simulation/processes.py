@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context
-from inspect import CORO_CREATED, getcoroutinestate
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from typing import Any, Final
 
 from asyncjob_simulation.event_loop import CURRENT, SimulatedTask, SimulationLoop, Thread
@@ -152,10 +152,13 @@ class Process:
 
 
 def close_unstarted(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Close the coroutines of tasks that never begin, or Python says that nobody awaited them."""
+    """Close the coroutines of tasks that never begin, or Python says that nobody awaited them.
+
+    A task may also end an asynchronous generator that was dropped. That is no coroutine, and left.
+    """
     for task in tasks:
         work = task.get_coro()
-        if isinstance(work, Coroutine) and getcoroutinestate(work) == CORO_CREATED:
+        if iscoroutine(work) and getcoroutinestate(work) == CORO_CREATED:
             work.close()
 
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextvars import Context
 from functools import partial
+from inspect import CORO_CLOSED, getcoroutinestate
 
 import pytest
 
 from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop, StuckError
-from asyncjob_simulation.processes import Process
+from asyncjob_simulation.processes import Process, close_unstarted
 
 
 def make_loop(seed: int) -> SimulationLoop:
@@ -159,3 +160,17 @@ def test_a_deadlock_is_found(loop: SimulationLoop) -> None:
 
     with pytest.raises(StuckError, match="nothing is left"):
         loop.run_until_complete(wait_for_nothing())
+
+
+async def test_closing_what_never_began_leaves_the_end_of_a_generator_alone() -> None:
+    async def numbers() -> AsyncGenerator[int, None]:
+        yield 1
+
+    generator, work = numbers(), asyncio.sleep(0)
+    await anext(generator)
+    ending, unstarted = asyncio.create_task(generator.aclose()), asyncio.create_task(work)
+    close_unstarted([ending, unstarted])
+    await ending
+    assert getcoroutinestate(work) == CORO_CLOSED
+    with pytest.raises(RuntimeError):
+        await unstarted
