@@ -10,7 +10,8 @@ from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in
 from support.containers import Image, image_of, missing_programs
-from support.workers import ROOT, WorkerNamespace, install, worker_namespace
+from support.installation import install
+from support.workers import ROOT, WorkerNamespace, worker_namespace
 
 TAG = "localhost/asyncjob-worker:under-test"
 

@@ -50,13 +50,6 @@ def until(probe: Callable[[], T | None], within: float, what: Callable[[], str])
     return answer
 
 
-def install(plane: ControlPlane) -> None:
-    """Apply CRDs, policies and roles, and wait until the types are served."""
-    for source in (CRDS, ROLES):
-        plane.kubectl("apply", f"--filename={source}")
-    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-
-
 @dataclass(frozen=True)
 class Identity:
     """A Pod that runs no process: a worker inside the test uses its token."""

@@ -8,8 +8,9 @@ import pytest
 from asyncjob.cli.entry import run
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
+from support.installation import install
 from support.operator import QUICK, OperatorProcess
-from support.workers import ROOT, WorkerNamespace, install, worker_namespace
+from support.workers import ROOT, WorkerNamespace, worker_namespace
 
 Say = Callable[..., str]
 
@@ -51,7 +52,7 @@ def ns(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[WorkerNamespace]:
     """Prepare a namespace with a worker at work."""
-    folder = tmp_path_factory.mktemp("field")
+    folder = tmp_path_factory.mktemp("namespace")
     (folder / "examples").symlink_to(ROOT / "examples")
     with worker_namespace(control_plane, folder) as prepared:
         worker = prepared.start_worker(
