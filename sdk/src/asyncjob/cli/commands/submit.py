@@ -229,8 +229,8 @@ def _print_item(
     quiet: bool,
 ) -> None:
     if item.error:
-        said = item.error.detail or item.error.title
-        refusal = explained(said, item.error.code) if item.error.code else said
+        detail = item.error.detail or item.error.title
+        refusal = explained(detail, item.error.code) if item.error.code else detail
         bar.message(f"error: {prepared.location}: {refusal}")
     elif item.job and not quiet and printer.human_readable:
         printer.line(describe_submitted(item.job))
