@@ -7,7 +7,7 @@ from asyncjob.app.child_jobs import ChildRef
 from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
-from support.worker_parts import FakeSession, Pauses, held, job
+from support.worker_parts import Pauses, ScriptedSession, held, job
 
 
 def an_order(payload: Any = 1, **options: Any) -> ChildManifest:
@@ -28,11 +28,13 @@ def finished(name: str, uid: str, **status: Any) -> dict[str, Any]:
     return job(name=name, uid=uid, **{"phase": "Succeeded", "result": uid, **status})
 
 
-def children(session: FakeSession, of: HeldJob | None = None) -> AttemptChildJobs:
+def children(session: ScriptedSession, of: HeldJob | None = None) -> AttemptChildJobs:
     """Return what submits children for a job."""
     return AttemptChildJobs(session.session, of or held(), pause=Pauses())
 
 
-async def submit(session: FakeSession, order: ChildManifest, of: HeldJob | None = None) -> ChildRef:
+async def submit(
+    session: ScriptedSession, order: ChildManifest, of: HeldJob | None = None
+) -> ChildRef:
     """Submit one."""
     return await asyncio.wrap_future(children(session, of).submit(order))

@@ -1,4 +1,8 @@
-"""An HTTP server that answers from a script as an API server would."""
+"""An HTTP server that answers from a script.
+
+It stands beside the API server in memory for what that one never does: answers that are cut off or
+no JSON, connections closed in the midst, a Retry-After of any kind.
+"""
 
 import json
 from collections.abc import Awaitable, Callable

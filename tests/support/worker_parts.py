@@ -1,4 +1,9 @@
-"""Builders and a scripted session for tests of the worker's parts; no API server, no waiting."""
+"""Builders and a scripted session for tests of the worker's parts; no API server, no waiting.
+
+The session stands beside the API server in memory for tests that are about which requests a part
+makes and what it makes of one answer, be it an error at one certain request. What is about the
+state of objects belongs on `support.memory`.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -119,7 +124,7 @@ class Call:
         return found[-1] if found else None
 
 
-class FakeSession:
+class ScriptedSession:
     """Answers requests from a script, in order; the last answer of a verb is given for ever.
 
     An exception is raised, a function is called with the request.

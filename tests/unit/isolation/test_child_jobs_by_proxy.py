@@ -26,7 +26,7 @@ from asyncjob_worker.isolation import process_execution, protocol
 from asyncjob_worker.leases.held_job import HeldJob
 from support.isolated_family_app import app
 from support.isolation import Shop, begin_with, job, until
-from support.worker_parts import Call, FakeSession
+from support.worker_parts import Call, ScriptedSession
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,7 +40,7 @@ REFUSALS = {
 }
 
 
-class Namespace(FakeSession):
+class Namespace(ScriptedSession):
     """Jobs that finish as soon as they are there, but for one; some names are refused."""
 
     def __init__(self) -> None:

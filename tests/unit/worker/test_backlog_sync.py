@@ -14,7 +14,7 @@ from asyncjob.kube import WatchEvent
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
 from support.callbacks import ignore
-from support.worker_parts import FakeSession
+from support.worker_parts import ScriptedSession
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
 Step = WatchEvent | Exception
@@ -80,7 +80,7 @@ class BacklogSyncHarness:
         self.backlog = Backlog(takeover_delay=1.0, limit=limit)
         self.calls = 0
         self.feed = QueuedJobWatcher(
-            FakeSession().session,
+            ScriptedSession().session,
             self.backlog,
             queue="default",
             types={"echo"},

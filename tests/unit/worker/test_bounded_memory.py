@@ -11,7 +11,7 @@ from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, PARTITIONS, Back
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher, RowReader
 from asyncjob_worker.settings import Settings
 from support.callbacks import ignore
-from support.worker_parts import FakeSession, candidate
+from support.worker_parts import ScriptedSession, candidate
 
 ROWS = 200_000
 ONE_TIDYING = MAX_STALE_ENTRIES + 100
@@ -45,7 +45,7 @@ def rows(kind: str, names: Iterable[str], type_: str = "echo") -> Iterable[Watch
 def fed(backlog: Backlog, events: Iterable[WatchEvent]) -> None:
     """Let a feed take in these events."""
     feed = QueuedJobWatcher(
-        FakeSession().session,
+        ScriptedSession().session,
         backlog,
         queue="default",
         types={"echo"},

@@ -30,7 +30,7 @@ from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
 from support.child_jobs import an_order, stored, submit
-from support.worker_parts import Call, FakeSession, Pauses, held, job
+from support.worker_parts import Call, Pauses, ScriptedSession, held, job
 
 NO_RIGHT = 'asyncjobs.asyncjob.dev is forbidden: User "w" cannot create resource "asyncjobs"'
 BY_POLICY = "ValidatingAdmissionPolicy 'payload-source.asyncjob.dev' denied: may not get secrets"
@@ -38,7 +38,7 @@ BY_POLICY = "ValidatingAdmissionPolicy 'payload-source.asyncjob.dev' denied: may
 
 async def test_a_child_is_created_with_one_request() -> None:
     order = an_order()
-    session = FakeSession(create=[stored(order)])
+    session = ScriptedSession(create=[stored(order)])
     assert await submit(session, order) == ChildRef(order.name, "c1")
     assert [(call.path, call.body) for call in session.calls] == [
         ("/apis/asyncjob.dev/v1alpha1/namespaces/ns/asyncjobs", order.manifest)
@@ -49,7 +49,7 @@ async def test_so_many_are_on_their_way_at_a_time_and_a_stop_holds_for_those_tha
     of, orders = held(), [an_order(number) for number in range(5)]
     answer = asyncio.Event()
 
-    class Slow(FakeSession):
+    class Slow(ScriptedSession):
         async def create(self, path: str, body: Any) -> Any:
             self.calls.append(Call("create", path, body))
             await answer.wait()
@@ -71,7 +71,7 @@ async def test_so_many_are_on_their_way_at_a_time_and_a_stop_holds_for_those_tha
 async def test_children_that_are_on_their_way_are_listed_and_a_refused_one_breaks_no_list() -> None:
     answer = asyncio.Event()
 
-    class Slow(FakeSession):
+    class Slow(ScriptedSession):
         made_so_far: tuple[Any, ...] = ()
 
         async def create(self, path: str, body: Any) -> Any:
@@ -106,7 +106,7 @@ async def test_children_that_are_on_their_way_are_listed_and_a_refused_one_break
 )
 async def test_what_may_pass_is_tried_until_it_does(error: ApiError) -> None:
     order = an_order()
-    session = FakeSession(create=[error, error, stored(order)])
+    session = ScriptedSession(create=[error, error, stored(order)])
     with capture_logs():
         assert (await submit(session, order)).uid == "c1"
     assert len(session.calls) == 3
@@ -114,13 +114,15 @@ async def test_what_may_pass_is_tried_until_it_does(error: ApiError) -> None:
 
 async def test_a_child_that_is_there_already_is_found() -> None:
     order = an_order(key="k")
-    session = FakeSession(create=[AlreadyExistsError()], get=[UnknownOutcomeError(), stored(order)])
+    session = ScriptedSession(
+        create=[AlreadyExistsError()], get=[UnknownOutcomeError(), stored(order)]
+    )
     assert (await submit(session, order)).uid == "c1"
 
 
 async def test_one_deleted_between_two_requests_is_created_anew() -> None:
     order = an_order()
-    session = FakeSession(
+    session = ScriptedSession(
         create=[AlreadyExistsError(), stored(order, "new")], get=[ObjectNotFoundError()]
     )
     assert (await submit(session, order)).uid == "new"
@@ -128,14 +130,14 @@ async def test_one_deleted_between_two_requests_is_created_anew() -> None:
 
 async def test_a_key_used_for_other_content_is_said_by_name() -> None:
     order = an_order(2, key="k")
-    session = FakeSession(create=[AlreadyExistsError()], get=[stored(an_order(1, key="k"))])
+    session = ScriptedSession(create=[AlreadyExistsError()], get=[stored(an_order(1, key="k"))])
     with pytest.raises(SubmitConflictError, match="key 'k' was used by this job for a child with"):
         await submit(session, order)
 
 
 async def test_a_job_of_somebody_else_is_not_taken_for_a_child() -> None:
     order = an_order(name="theirs")
-    session = FakeSession(create=[AlreadyExistsError()], get=[job(name="theirs")])
+    session = ScriptedSession(create=[AlreadyExistsError()], get=[job(name="theirs")])
     with pytest.raises(SubmitConflictError, match="there is a job theirs that is not a child"):
         await submit(session, order)
 
@@ -153,7 +155,7 @@ async def test_a_job_of_somebody_else_is_not_taken_for_a_child() -> None:
 async def test_what_never_passes_is_one_error_with_the_servers_words(
     error: ApiError, kind: type[SubmitError], words: str
 ) -> None:
-    session = FakeSession(create=[error])
+    session = ScriptedSession(create=[error])
     with pytest.raises(kind, match=words):
         await submit(session, an_order())
     assert len(session.calls) == 1
@@ -178,7 +180,7 @@ def loses_lease(of: HeldJob) -> None:
     ],
 )
 async def test_an_attempt_that_is_over_submits_nothing(ends: Any) -> None:
-    of, session = held(), FakeSession()
+    of, session = held(), ScriptedSession()
     ends(of)
     with pytest.raises(AttemptOverError, match="is not submitted"):
         await submit(session, an_order(), of)
@@ -192,7 +194,7 @@ async def test_a_stop_between_two_tries_is_the_last_of_them() -> None:
         of.stop(Stop.FENCED)
         return UnknownOutcomeError("reset")
 
-    session = FakeSession(create=[fail])
+    session = ScriptedSession(create=[fail])
     with pytest.raises(AttemptOverError), capture_logs():
         await submit(session, an_order(), of)
     assert len(session.calls) == 1

@@ -23,7 +23,7 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.callbacks import ignore
 from support.child_jobs import an_order, stored
-from support.worker_parts import Call, FakeSession, Pauses, attempt_services, held
+from support.worker_parts import Call, Pauses, ScriptedSession, attempt_services, held
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def tools() -> Iterator[AttemptServices]:
 
 
 async def run(
-    app: WorkerApp, session: FakeSession, tools: AttemptServices, of: HeldJob
+    app: WorkerApp, session: ScriptedSession, tools: AttemptServices, of: HeldJob
 ) -> PhaseChange | None:
     own = AttemptServices(
         tools.executor,
@@ -54,7 +54,7 @@ async def test_a_success_counts_once_all_that_was_submitted_is_stored(
     async def echo(job: JobContext) -> str:
         return job.submit("leaf", 1).name
 
-    session = FakeSession(create=[UnknownOutcomeError("reset"), stored(an_order())])
+    session = ScriptedSession(create=[UnknownOutcomeError("reset"), stored(an_order())])
     with capture_logs():
         move = await run(app, session, tools, held())
     assert move
@@ -76,7 +76,7 @@ async def test_an_error_that_nobody_has_seen_fails_the_attempt(
                 sent.result()
         return "done"
 
-    move = await run(app, FakeSession(create=[InvalidError("no")]), tools, held())
+    move = await run(app, ScriptedSession(create=[InvalidError("no")]), tools, held())
     assert move
     assert move.target is (Phase.SUCCEEDED if looks else Phase.RETRYING)
 
@@ -92,7 +92,7 @@ async def test_after_the_handler_has_returned_nothing_more_is_sent_or_awaited(
         kept.extend([job, child.wait()])
 
     order = an_order()
-    session = FakeSession(create=[stored(order)], get=[stored(order, phase="Running")])
+    session = ScriptedSession(create=[stored(order)], get=[stored(order, phase="Running")])
     await run(app, session, tools, held())
     with pytest.raises(AttemptOverError):
         await kept[0].submit("leaf", 2)
@@ -113,7 +113,7 @@ async def test_a_stop_while_submissions_are_awaited_counts(tools: AttemptService
         return UnknownOutcomeError("reset")
 
     with capture_logs():
-        move = await run(app, FakeSession(create=[drain]), tools, of)
+        move = await run(app, ScriptedSession(create=[drain]), tools, of)
     assert move
     assert move.target is Phase.QUEUED
 
@@ -126,7 +126,7 @@ async def test_result_in_the_event_loop_is_a_clear_mistake(tools: AttemptService
         with pytest.raises(RuntimeError, match="await it in an async handler"):
             job.submit("leaf", 1).result()
 
-    move = await run(app, FakeSession(create=[stored(an_order())]), tools, held())
+    move = await run(app, ScriptedSession(create=[stored(an_order())]), tools, held())
     assert move
     assert move.target is Phase.SUCCEEDED
 
@@ -147,7 +147,7 @@ async def test_a_thread_that_waits_for_a_child_hears_of_the_stop_at_once(
             heard.append("over")
 
     order = an_order()
-    session = FakeSession(create=[stored(order)], get=[stored(order, phase="Running")])
+    session = ScriptedSession(create=[stored(order)], get=[stored(order, phase="Running")])
     own = AttemptServices(
         tools.executor,
         tools.payloads,

@@ -30,14 +30,14 @@ from support.builders import job as raw_job
 from support.callbacks import ignore
 from support.identities import Space
 from support.memory import memory_admin, memory_server
-from support.worker_parts import ME, Call, FakeSession, Pauses, an_app, candidate, job
+from support.worker_parts import ME, Call, Pauses, ScriptedSession, an_app, candidate, job
 
 LOST = UnknownOutcomeError("no answer")
 TAKEN = ConflictError("changed")
 SHORT = candidate(policy=PolicyLayer(lease_duration_seconds=5))
 
 
-def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
+def claimer(session: ScriptedSession, pauses: Pauses | None = None) -> Claimer:
     queue = QueueState(lambda: None, on_unlimited=ignore)
     enforcement = EnforcementCheck(session.session, required=False)
     late = HeartbeatLag(0.25, lambda: 0.0)
@@ -46,7 +46,7 @@ def claimer(session: FakeSession, pauses: Pauses | None = None) -> Claimer:
     )
 
 
-async def claim(session: FakeSession, of: Candidate | None = None) -> HeldJob | None:
+async def claim(session: ScriptedSession, of: Candidate | None = None) -> HeldJob | None:
     return await claimer(session).claim(of or candidate())
 
 
@@ -74,7 +74,7 @@ class Store:
 
 
 async def test_a_claim_is_one_write_on_the_version_seen() -> None:
-    session = FakeSession(merge_patch=[ours])
+    session = ScriptedSession(merge_patch=[ours])
     held = await claim(session)
     assert held
     (call,) = session.calls
@@ -85,7 +85,7 @@ async def test_a_claim_is_one_write_on_the_version_seen() -> None:
 
 @pytest.mark.parametrize("answer", [TAKEN, ObjectNotFoundError("gone")])
 async def test_a_loser_does_nothing_more(answer: Exception) -> None:
-    session = FakeSession(merge_patch=[answer])
+    session = ScriptedSession(merge_patch=[answer])
     tried = claimer(session)
     assert await tried.claim(candidate()) is None
     assert tried.counts.conflicts == 1
@@ -94,7 +94,7 @@ async def test_a_loser_does_nothing_more(answer: Exception) -> None:
 
 async def test_a_claim_whose_answer_is_lost_is_adopted() -> None:
     store = Store()
-    session = FakeSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
+    session = ScriptedSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
     held = await claim(session)
     assert held
     first, second = session.made("merge_patch")
@@ -104,7 +104,7 @@ async def test_a_claim_whose_answer_is_lost_is_adopted() -> None:
 
 async def test_an_adopted_claim_counts_from_when_it_was_first_sent() -> None:
     store, before = Store(), boottime()
-    session = FakeSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
+    session = ScriptedSession(merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[store.read])
     held = await claim(session)
     assert held
     assert before <= held.sent_at
@@ -140,7 +140,7 @@ async def test_a_claim_that_was_throttled_counts_from_when_it_was_sent_last(
 
 
 async def test_a_claim_that_never_arrived_is_sent_again_and_cannot_take_effect_twice() -> None:
-    session = FakeSession(merge_patch=[LOST, ours])
+    session = ScriptedSession(merge_patch=[LOST, ours])
     held = await claim(session)
     assert held
     first, second = session.made("merge_patch")
@@ -148,7 +148,7 @@ async def test_a_claim_that_never_arrived_is_sent_again_and_cannot_take_effect_t
 
 
 async def test_a_conflict_after_a_lost_answer_may_be_anothers() -> None:
-    session = FakeSession(merge_patch=[LOST, TAKEN], get=[job(claim="theirs")])
+    session = ScriptedSession(merge_patch=[LOST, TAKEN], get=[job(claim="theirs")])
     tried = claimer(session)
     assert await tried.claim(candidate()) is None
     assert tried.counts.conflicts == 1
@@ -159,13 +159,13 @@ async def test_our_claim_that_was_recovered_meanwhile_is_not_adopted() -> None:
         token = session.made("merge_patch")[0].body["status"]["claim"]
         return job(claim=token, phase="Retrying")
 
-    session = FakeSession(merge_patch=[LOST, TAKEN], get=[recovered])
+    session = ScriptedSession(merge_patch=[LOST, TAKEN], get=[recovered])
     assert await claim(session) is None
 
 
 async def test_the_look_after_a_conflict_is_repeated_until_it_is_answered() -> None:
     store = Store()
-    session = FakeSession(
+    session = ScriptedSession(
         merge_patch=[store.take_and_lose_the_answer, TAKEN], get=[LOST, LOST, store.read]
     )
     assert await claim(session)
@@ -184,7 +184,7 @@ async def test_a_claim_in_doubt_is_looked_for_whatever_its_repetition_is_answere
     answer: Exception,
 ) -> None:
     store = Store()
-    session = FakeSession(
+    session = ScriptedSession(
         merge_patch=[store.take_and_lose_the_answer, answer], get=[answer, store.read]
     )
     held = await claim(session)
@@ -196,14 +196,14 @@ async def test_a_claim_in_doubt_is_looked_for_whatever_its_repetition_is_answere
 async def test_a_claim_in_doubt_that_has_not_taken_effect_ends_as_it_was_answered(
     answer: Exception,
 ) -> None:
-    session = FakeSession(merge_patch=[LOST, answer], get=[job(claim="", phase="Queued")])
+    session = ScriptedSession(merge_patch=[LOST, answer], get=[job(claim="", phase="Queued")])
     with pytest.raises(type(answer)):
         await claim(session)
 
 
 @pytest.mark.parametrize("answer", NOT_NOW[:3], ids=lambda error: type(error).__name__)
 async def test_without_doubt_nobody_looks(answer: Exception) -> None:
-    session = FakeSession(merge_patch=[answer])
+    session = ScriptedSession(merge_patch=[answer])
     with pytest.raises(type(answer)):
         await claim(session)
     assert not session.made("get")
@@ -214,7 +214,7 @@ async def test_an_outage_longer_than_the_lease_ends_the_claim(
 ) -> None:
     times = iter(range(0, 1000, 2))
     monkeypatch.setattr("asyncjob_worker.claiming.claimer.boottime", lambda: float(next(times)))
-    session = FakeSession(merge_patch=[LOST])
+    session = ScriptedSession(merge_patch=[LOST])
     with pytest.raises(UnknownOutcomeError):
         await claim(session, SHORT)
 
@@ -228,20 +228,20 @@ async def test_an_outage_longer_than_the_lease_ends_the_claim(
     ],
 )
 async def test_a_job_that_cannot_be_claimed_does_not_hold_up_the_others(answer: Exception) -> None:
-    session = FakeSession(merge_patch=[answer])
+    session = ScriptedSession(merge_patch=[answer])
     tried = claimer(session)
     assert await tried.claim(candidate()) is None
     assert tried.counts.refused == 1
 
 
 async def test_missing_permission_is_an_error_of_all_claims() -> None:
-    session = FakeSession(merge_patch=[ForbiddenError("cannot patch asyncjobs/status")])
+    session = ScriptedSession(merge_patch=[ForbiddenError("cannot patch asyncjobs/status")])
     with pytest.raises(ForbiddenError):
         await claim(session)
 
 
 async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() -> None:
-    session = FakeSession(merge_patch=[ours])
+    session = ScriptedSession(merge_patch=[ours])
     queue = QueueState(lambda: None, on_unlimited=ignore)
     queue.replace(
         [{"spec": {"defaults": {"leaseDurationSeconds": 30, "executionTimeoutSeconds": 9}}}]
@@ -256,7 +256,7 @@ async def test_the_policy_is_the_jobs_before_the_queues_before_the_handlers() ->
 async def test_the_grace_of_a_cancel_is_the_jobs_own_before_the_queues() -> None:
     queue = QueueState(lambda: None, on_unlimited=ignore)
     queue.replace([{"spec": {"defaults": {"cancelGraceSeconds": 60}}}])
-    session = FakeSession(merge_patch=[ours])
+    session = ScriptedSession(merge_patch=[ours])
     enforcement = EnforcementCheck(session.session, required=False)
     late = HeartbeatLag(0.25, lambda: 0.0)
     held = await Claimer(session.session, an_app(), queue, ME, enforcement, lag=late).claim(SHORT)

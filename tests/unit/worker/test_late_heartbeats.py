@@ -16,7 +16,7 @@ from asyncjob_worker.leases.ownership import EnforcementCheck
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.metrics import Metrics
 from support.callbacks import ignore
-from support.worker_parts import ME, FakeSession, an_app, candidate, held, job
+from support.worker_parts import ME, ScriptedSession, an_app, candidate, held, job
 
 TICK = 0.25
 
@@ -100,7 +100,7 @@ def test_a_held_lease_is_given_up_the_earlier_the_later_the_thread_has_been(
 async def test_a_lease_that_cannot_be_kept_is_not_claimed_and_longer_ones_are(
     thread: Thread,
 ) -> None:
-    session = FakeSession(merge_patch=[lambda call: job(**call.body["status"])])
+    session = ScriptedSession(merge_patch=[lambda call: job(**call.body["status"])])
     enforcement = EnforcementCheck(session.session, required=False)
     queue = QueueState(lambda: None, on_unlimited=ignore)
     claimer = Claimer(session.session, an_app(), queue, ME, enforcement, lag=thread.lag)

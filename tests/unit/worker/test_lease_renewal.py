@@ -20,7 +20,7 @@ from asyncjob.errors import (
 from asyncjob_worker.leases import heartbeat, ownership
 from asyncjob_worker.leases.heartbeat import HeartbeatCounts, HeartbeatSender
 from asyncjob_worker.leases.held_job import HeldJob
-from support.worker_parts import Call, FakeSession, held, job
+from support.worker_parts import Call, ScriptedSession, held, job
 
 OK: dict[str, Any] = {}
 LEASE = job()["status"]["lease"]
@@ -45,7 +45,7 @@ def short_lease(**changes: Any) -> HeldJob:
 
 
 def sender(
-    session: FakeSession,
+    session: ScriptedSession,
     renewing: Container[HeldJob] | None = None,
     counts: HeartbeatCounts | None = None,
 ) -> HeartbeatSender:
@@ -54,7 +54,7 @@ def sender(
 
 
 async def send(
-    session: FakeSession,
+    session: ScriptedSession,
     of: HeldJob,
     renewing: Container[HeldJob] | None = None,
     counts: HeartbeatCounts | None = None,
@@ -76,7 +76,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> HeldJob:
 
 async def test_a_heartbeat_carries_the_newest_report_once(ours: HeldJob) -> None:
     ours.progress(50, None)
-    session = FakeSession(json_patch=[OK])
+    session = ScriptedSession(json_patch=[OK])
     await send(session, ours)
     await send(session, ours)
     first, second = session.calls
@@ -90,7 +90,7 @@ async def test_the_lease_is_counted_from_sending(
 ) -> None:
     times = iter([1000.0, 1015.0])
     monkeypatch.setattr(heartbeat, "boottime", lambda: next(times))
-    await send(FakeSession(json_patch=[OK]), ours)
+    await send(ScriptedSession(json_patch=[OK]), ours)
     assert ours.sent_at == 1000.0
 
 
@@ -102,7 +102,7 @@ async def test_a_report_made_while_a_heartbeat_is_on_its_way_goes_with_the_next(
         return OK
 
     ours.checkpoint({"row": 1})
-    session = FakeSession(json_patch=[report_meanwhile, OK])
+    session = ScriptedSession(json_patch=[report_meanwhile, OK])
     await send(session, ours)
     await send(session, ours)
     checkpoint = session.calls[1].operation("/status/checkpoint")
@@ -115,7 +115,7 @@ async def test_a_report_made_while_a_heartbeat_is_on_its_way_goes_with_the_next(
 )
 async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) -> None:
     before, counts = ours.sent_at, HeartbeatCounts()
-    await send(FakeSession(json_patch=[error], get=[job()]), ours, counts=counts)
+    await send(ScriptedSession(json_patch=[error], get=[job()]), ours, counts=counts)
     assert counts == HeartbeatCounts(stored=0, failed=1)
     assert ours.stopped is None
     assert (ours.sent_at, ours.renewals) == (before, 0)
@@ -133,7 +133,7 @@ async def test_an_error_alone_does_not_fence(ours: HeldJob, error: Exception) ->
 )
 async def test_a_fresh_read_fences(ours: HeldJob, found: Any) -> None:
     with capture_logs() as logs:
-        await send(FakeSession(json_patch=[InvalidError("test failed")], get=[found]), ours)
+        await send(ScriptedSession(json_patch=[InvalidError("test failed")], get=[found]), ours)
     assert ours.stopped is Stop.FENCED
     assert any("fenced" in entry["event"] for entry in logs)
 
@@ -144,7 +144,7 @@ async def test_a_refused_token_fences_only_once_that_has_lasted(
     clock = [1000.0]
     monkeypatch.setattr(ownership, "boottime", lambda: clock[0])
     refused = UnauthorizedError("the signing key is being changed")
-    session = FakeSession(
+    session = ScriptedSession(
         json_patch=[refused], get=[refused, refused, job(), refused, refused, refused]
     )
     for seconds in (0.0, 9.0, 0.1, 5.0, 9.0):
@@ -157,7 +157,7 @@ async def test_a_refused_token_fences_only_once_that_has_lasted(
 
 
 async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> None:
-    class Silent(FakeSession):
+    class Silent(ScriptedSession):
         async def json_patch(self, path: str, operations: Any) -> Any:
             self.calls.append(Call("json_patch", path, operations))
             await asyncio.Event().wait()
@@ -173,14 +173,16 @@ async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> Non
 async def test_an_outcome_on_its_way_is_no_fence(ours: HeldJob) -> None:
     ours.writing_outcome = True
     with capture_logs() as logs:
-        session = FakeSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
+        session = ScriptedSession(
+            json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")]
+        )
         await send(session, ours)
     assert ours.stopped is None
     assert not logs
 
 
 async def test_a_job_let_go_meanwhile_is_not_judged(ours: HeldJob) -> None:
-    session = FakeSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
+    session = ScriptedSession(json_patch=[InvalidError("no lease")], get=[job(phase="Succeeded")])
     await send(session, ours, renewing=())
     assert ours.stopped is None
 
@@ -189,7 +191,7 @@ async def test_a_heartbeat_whose_answer_was_lost_is_found_by_its_number(ours: He
     ours.progress(50, None)
     claimed_at = ours.sent_at
     stored = job(lease={**LEASE, "renewals": 1})
-    session = FakeSession(
+    session = ScriptedSession(
         json_patch=[UnknownOutcomeError("reset"), InvalidError("test failed"), OK], get=[stored]
     )
     for _ in range(2):
@@ -202,7 +204,7 @@ async def test_a_heartbeat_whose_answer_was_lost_is_found_by_its_number(ours: He
 
 
 async def test_a_heartbeat_without_an_answer_is_given_up_after_a_third_of_the_lease() -> None:
-    class Silent(FakeSession):
+    class Silent(ScriptedSession):
         async def json_patch(self, *_: Any) -> Any:
             await asyncio.Event().wait()
 
@@ -217,7 +219,7 @@ async def test_a_checkpoint_too_large_for_the_store_ends_the_attempt_not_the_lea
     ours: HeldJob,
 ) -> None:
     ours.checkpoint("x" * 1000)
-    session = FakeSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
+    session = ScriptedSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
     await send(session, ours)
     await send(session, ours)
     assert ours.stopped is Stop.REFUSED
@@ -229,7 +231,7 @@ async def test_a_checkpoint_too_large_for_the_store_ends_the_attempt_not_the_lea
 
 async def test_a_report_that_the_api_server_refuses_is_left_out(ours: HeldJob) -> None:
     ours.progress(50, "words it does not like")
-    session = FakeSession(json_patch=[InvalidError("progress.message"), OK], get=[job()])
+    session = ScriptedSession(json_patch=[InvalidError("progress.message"), OK], get=[job()])
     await send(session, ours)
     await send(session, ours)
     assert ours.stopped is None
@@ -238,7 +240,7 @@ async def test_a_report_that_the_api_server_refuses_is_left_out(ours: HeldJob) -
 
 
 async def test_one_heartbeat_of_a_job_is_on_its_way_at_a_time() -> None:
-    ours, session = held(), FakeSession(json_patch=[OK])
+    ours, session = held(), ScriptedSession(json_patch=[OK])
     async with sender(session) as renewals:
         renewals.renew(ours)
         renewals.renew(ours)
@@ -260,7 +262,7 @@ async def turns(*, until: Callable[[], bool]) -> None:
 
 
 async def test_what_a_heartbeat_raises_unexpectedly_reaches_the_supervisor() -> None:
-    session = FakeSession(json_patch=[ZeroDivisionError()])
+    session = ScriptedSession(json_patch=[ZeroDivisionError()])
     async with sender(session) as renewals:
         renewals.renew(held())
         with pytest.raises(ZeroDivisionError):  # noqa: PT012

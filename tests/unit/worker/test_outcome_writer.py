@@ -21,7 +21,7 @@ from asyncjob.lifecycle.phase_change import Failure, PhaseChange, fail, succeed
 from asyncjob_worker.leases import ownership
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import MAX_OUTCOME_REFUSALS, OutcomeWriter
-from support.worker_parts import NOW, Call, FakeSession, Pauses, held, job
+from support.worker_parts import NOW, Call, Pauses, ScriptedSession, held, job
 
 OK: dict[str, Any] = {}
 LOST = UnknownOutcomeError("no answer")
@@ -41,7 +41,7 @@ def refused(of: HeldJob, move: PhaseChange, error: ApiError) -> PhaseChange:
 
 
 async def report(
-    session: FakeSession, of: HeldJob, move: PhaseChange | None = None
+    session: ScriptedSession, of: HeldJob, move: PhaseChange | None = None
 ) -> PhaseChange | None:
     reporter = OutcomeWriter(session.session, refused, Pauses())
     return await reporter.write(of, move or success(of))
@@ -53,36 +53,36 @@ def phase(call: Call) -> Any:
 
 
 async def test_an_outcome_is_one_write() -> None:
-    session = FakeSession(json_patch=[OK])
+    session = ScriptedSession(json_patch=[OK])
     assert await report(session, held())
     assert [call.verb for call in session.calls] == ["json_patch"]
 
 
 async def test_a_lost_answer_is_followed_by_a_look_that_finds_the_outcome_stored() -> None:
-    session = FakeSession(json_patch=[LOST], get=[ended()])
+    session = ScriptedSession(json_patch=[LOST], get=[ended()])
     assert await report(session, held())
     assert len(session.made("json_patch")) == 1
 
 
 async def test_a_write_that_got_lost_is_sent_again() -> None:
-    session = FakeSession(json_patch=[LOST, OK], get=[job()])
+    session = ScriptedSession(json_patch=[LOST, OK], get=[job()])
     assert await report(session, held())
     first, second = session.made("json_patch")
     assert first.body == second.body
 
 
 async def test_a_write_that_took_effect_late_is_found_after_the_second_is_refused() -> None:
-    session = FakeSession(json_patch=[LOST, InvalidError("no lease")], get=[job(), ended()])
+    session = ScriptedSession(json_patch=[LOST, InvalidError("no lease")], get=[job(), ended()])
     assert await report(session, held())
 
 
 async def test_a_conflict_alone_does_not_fence() -> None:
-    session = FakeSession(json_patch=[GONE, GONE, OK], get=[job()])
+    session = ScriptedSession(json_patch=[GONE, GONE, OK], get=[job()])
     assert await report(session, held())
 
 
 async def test_a_finished_result_is_tried_through_an_outage() -> None:
-    session = FakeSession(json_patch=[*[LOST] * 20, OK], get=[*[LOST] * 19, job()])
+    session = ScriptedSession(json_patch=[*[LOST] * 20, OK], get=[*[LOST] * 19, job()])
     assert await report(session, held())
 
 
@@ -99,7 +99,7 @@ async def test_a_finished_result_is_tried_through_an_outage() -> None:
     ids=["claim", "uid", "requeued", "recovered", "ended", "deleted"],
 )
 async def test_what_is_no_longer_ours_is_left_alone_and_the_log_says_so(found: Any) -> None:
-    session = FakeSession(json_patch=[GONE], get=[found])
+    session = ScriptedSession(json_patch=[GONE], get=[found])
     with capture_logs() as logs:
         assert not await report(session, held())
     assert len(session.made("json_patch")) == 1
@@ -113,7 +113,7 @@ async def test_a_finished_result_outlives_a_refused_token_but_not_for_ever(
     times = itertools.count(1000.0, ownership.UNAUTHORIZED_SECONDS / 6)
     monkeypatch.setattr(ownership, "boottime", lambda: next(times))
     refused = UnauthorizedError("401")
-    session = FakeSession(
+    session = ScriptedSession(
         json_patch=[*[refused] * refusals, OK], get=[*[refused] * refusals, job()]
     )
     with capture_logs():
@@ -121,7 +121,7 @@ async def test_a_finished_result_outlives_a_refused_token_but_not_for_ever(
 
 
 async def test_after_the_lease_can_have_ended_nothing_is_written_before_a_look() -> None:
-    session = FakeSession(json_patch=[OK], get=[job(claim="c2")])
+    session = ScriptedSession(json_patch=[OK], get=[job(claim="c2")])
     with capture_logs() as logs:
         assert not await report(session, held(sent_at=0.0))
     assert not session.made("json_patch")
@@ -129,13 +129,13 @@ async def test_after_the_lease_can_have_ended_nothing_is_written_before_a_look()
 
 
 async def test_a_job_still_ours_after_its_lease_has_run_out_gets_its_outcome() -> None:
-    session = FakeSession(json_patch=[OK], get=[LOST, job()])
+    session = ScriptedSession(json_patch=[OK], get=[LOST, job()])
     assert await report(session, held(sent_at=0.0))
     assert [call.verb for call in session.calls] == ["get", "get", "json_patch"]
 
 
 async def test_a_result_too_large_for_the_store_becomes_a_refusal_with_size_and_limit() -> None:
-    session = FakeSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
+    session = ScriptedSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
     of = held()
     assert await report(session, of, success(of, "x" * 1000))
     _, second = session.made("json_patch")
@@ -153,7 +153,7 @@ async def test_a_result_too_large_for_the_store_becomes_a_refusal_with_size_and_
 async def test_a_checkpoint_too_large_for_the_store_is_left_out_before_the_result_is() -> None:
     of = held()
     of.checkpoint("x" * 1000)
-    session = FakeSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
+    session = ScriptedSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
     assert await report(session, of, success(of, "y"))
     first, second = session.made("json_patch")
     assert first.operation("/status/checkpoint")
@@ -164,7 +164,7 @@ async def test_a_checkpoint_too_large_for_the_store_is_left_out_before_the_resul
 async def test_a_failure_is_not_turned_into_a_refused_result() -> None:
     of = held()
     failure = fail(of.job, Failure("E", "Internal", "no"), now=NOW, jitter_sample=0.5)
-    session = FakeSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
+    session = ScriptedSession(json_patch=[TooLargeError("too large"), OK], get=[job()])
     assert await report(session, of, failure)
     assert [phase(call) for call in session.made("json_patch")] == ["Retrying", "Retrying"]
 
@@ -172,7 +172,7 @@ async def test_a_failure_is_not_turned_into_a_refused_result() -> None:
 async def test_a_result_that_the_api_server_refuses_becomes_a_refusal_with_its_words() -> None:
     of = held()
     complaint = InvalidError("status.result: a policy does not like it")
-    session = FakeSession(json_patch=[complaint, OK], get=[job()])
+    session = ScriptedSession(json_patch=[complaint, OK], get=[job()])
     assert await report(session, of, success(of, "y"))
     second = session.made("json_patch")[1]
     assert phase(second) == "DeadLetter"
@@ -182,7 +182,7 @@ async def test_a_result_that_the_api_server_refuses_becomes_a_refusal_with_its_w
 async def test_a_refused_outcome_is_built_anew_on_what_is_found() -> None:
     of = held()
     found = job(message="by hand")
-    session = FakeSession(json_patch=[InvalidError("cannot remove"), OK], get=[found])
+    session = ScriptedSession(json_patch=[InvalidError("cannot remove"), OK], get=[found])
     assert await report(session, of)
     first, second = session.made("json_patch")
     assert not first.operation("/status/message")
@@ -190,7 +190,7 @@ async def test_a_refused_outcome_is_built_anew_on_what_is_found() -> None:
 
 
 async def test_an_outcome_refused_for_good_is_given_up_with_the_api_servers_words() -> None:
-    session = FakeSession(json_patch=[InvalidError("rule 7")], get=[job()])
+    session = ScriptedSession(json_patch=[InvalidError("rule 7")], get=[job()])
     with capture_logs() as logs:
         assert not await report(session, held())
     assert len(session.made("json_patch")) == MAX_OUTCOME_REFUSALS
@@ -200,6 +200,6 @@ async def test_an_outcome_refused_for_good_is_given_up_with_the_api_servers_word
 
 async def test_missing_permission_is_waited_out_until_another_decides() -> None:
     answers = [*[job()] * 5, job(phase="Retrying", lastTransitionTime="by the operator")]
-    session = FakeSession(json_patch=[ForbiddenError("rbac")], get=answers)
+    session = ScriptedSession(json_patch=[ForbiddenError("rbac")], get=answers)
     assert not await report(session, held())
     assert len(session.made("json_patch")) == 6

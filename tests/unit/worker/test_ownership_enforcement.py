@@ -8,19 +8,19 @@ import pytest
 from asyncjob.errors import ConflictError, ForbiddenError, InvalidError
 from asyncjob_worker.errors import PolicyMissingError
 from asyncjob_worker.leases.ownership import MAX_CHECKS, EnforcementCheck
-from support.worker_parts import FakeSession, Pauses, candidate
+from support.worker_parts import Pauses, ScriptedSession, candidate
 
 PASSED: dict[str, Any] = {}
 DENIED = ForbiddenError("ValidatingAdmissionPolicy 'ownership.asyncjob.dev' denied request")
 DENIED_OTHERWISE = InvalidError("ValidatingAdmissionPolicy 'lifecycle.asyncjob.dev' denied request")
 
 
-def enforcement(session: FakeSession) -> EnforcementCheck:
+def enforcement(session: ScriptedSession) -> EnforcementCheck:
     return EnforcementCheck(session.session, required=True, pause=Pauses())
 
 
 async def test_a_refusal_by_policy_is_the_proof_and_is_asked_for_once() -> None:
-    session = FakeSession(merge_patch=[DENIED])
+    session = ScriptedSession(merge_patch=[DENIED])
     asked = enforcement(session)
     assert await asyncio.gather(*[asked.is_proven(candidate()) for _ in range(8)]) == [True] * 8
     (call,) = session.calls
@@ -29,7 +29,7 @@ async def test_a_refusal_by_policy_is_the_proof_and_is_asked_for_once() -> None:
 
 
 async def test_a_policy_applied_a_moment_ago_is_waited_for() -> None:
-    session = FakeSession(merge_patch=[PASSED, PASSED, DENIED])
+    session = ScriptedSession(merge_patch=[PASSED, PASSED, DENIED])
     doubts = []
 
     async def pause(_: float) -> None:
@@ -42,7 +42,7 @@ async def test_a_policy_applied_a_moment_ago_is_waited_for() -> None:
 
 
 async def test_without_the_policy_the_worker_refuses_to_run() -> None:
-    session = FakeSession(merge_patch=[PASSED])
+    session = ScriptedSession(merge_patch=[PASSED])
     with pytest.raises(PolicyMissingError, match="kubectl apply -f crds/"):
         await enforcement(session).is_proven(candidate())
     assert len(session.calls) == MAX_CHECKS
@@ -52,7 +52,7 @@ async def test_without_the_policy_the_worker_refuses_to_run() -> None:
     "answer", [ConflictError("changed"), InvalidError("another rule"), DENIED_OTHERWISE]
 )
 async def test_a_job_that_cannot_tell_is_not_claimed(answer: Exception) -> None:
-    session = FakeSession(merge_patch=[answer, DENIED])
+    session = ScriptedSession(merge_patch=[answer, DENIED])
     asked = enforcement(session)
     assert not await asked.is_proven(candidate())
     assert await asked.is_proven(candidate("other"))
@@ -60,10 +60,12 @@ async def test_a_job_that_cannot_tell_is_not_claimed(answer: Exception) -> None:
 
 async def test_missing_permission_proves_nothing() -> None:
     with pytest.raises(ForbiddenError):
-        await enforcement(FakeSession(merge_patch=[ForbiddenError("rbac")])).is_proven(candidate())
+        await enforcement(ScriptedSession(merge_patch=[ForbiddenError("rbac")])).is_proven(
+            candidate()
+        )
 
 
 async def test_who_does_not_demand_it_does_not_ask() -> None:
-    session = FakeSession()
+    session = ScriptedSession()
     assert await EnforcementCheck(session.session, required=False).is_proven(candidate())
     assert not session.calls

@@ -21,7 +21,7 @@ from asyncjob.offload import Address, Store, offload
 from asyncjob_worker.execution.attempt import Attempt
 from asyncjob_worker.settings import OffloadSettings, Settings
 from support.callbacks import ignore
-from support.worker_parts import Answer, FakeSession, attempt_services, held
+from support.worker_parts import Answer, ScriptedSession, attempt_services, held
 
 SECRET = {"secretKeyRef": {"name": "mail", "key": "order"}}
 CONFIG_MAP = {"configMapKeyRef": {"name": "mail", "key": "order"}}
@@ -45,7 +45,7 @@ async def run(
     offload: OffloadSettings | None = None,
     stop: Stop | None = None,
 ) -> PhaseChange:
-    session, app = FakeSession(get=answers), an_app(payload)
+    session, app = ScriptedSession(get=answers), an_app(payload)
     settings = Settings(concurrency=1, offload=offload or OffloadSettings())
     tools = attempt_services(settings, session.session.get)
     job = held(spec={"payloadFrom": source})
@@ -261,7 +261,7 @@ async def test_the_content_of_a_secret_is_checked_before_a_process_of_its_own_se
     handler = replace(app.handlers["echo"], isolation=Isolation.PROCESS)
     settings = Settings(concurrency=1)
     tools = attempt_services(
-        settings, FakeSession(get=[secret('{"number": "hunter2"}')]).session.get
+        settings, ScriptedSession(get=[secret('{"number": "hunter2"}')]).session.get
     )
     move = await Attempt(
         held(spec={"payloadFrom": SECRET}), handler, app, settings, tools, on_start=ignore

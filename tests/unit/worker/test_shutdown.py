@@ -14,7 +14,7 @@ from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Drain, Worker
-from support.worker_parts import ME, FakeSession, an_app, held
+from support.worker_parts import ME, ScriptedSession, an_app, held
 
 ORDER = [
     "resources opened",
@@ -116,7 +116,7 @@ def worker(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Worker:
     made = Worker(
         an_app(),
         Settings(grace=0.0),
-        FakeSession().session,
+        ScriptedSession().session,
         ME,
         metrics=Metrics(),
         tracing=NO_TRACING,

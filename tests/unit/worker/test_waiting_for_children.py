@@ -17,12 +17,12 @@ from asyncjob.errors import (
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs, ChildPoller
 from support.child_jobs import children, finished
-from support.worker_parts import Call, FakeSession, Pauses, held, job
+from support.worker_parts import Call, Pauses, ScriptedSession, held, job
 
 
 async def test_one_child_is_read_until_it_has_finished_less_and_less_often() -> None:
     pauses = Pauses()
-    session = FakeSession(get=[job(name="c", uid="c1")] * 12 + [finished("c", "c1")])
+    session = ScriptedSession(get=[job(name="c", uid="c1")] * 12 + [finished("c", "c1")])
     own = AttemptChildJobs(session.session, held(), pause=pauses)
     view = await Child(ChildRef("c", "c1"), own).wait()
     assert (view.phase, view.result, view.finished, view.succeeded) == (
@@ -37,7 +37,7 @@ async def test_one_child_is_read_until_it_has_finished_less_and_less_often() -> 
     assert len(session.calls) == 13
 
 
-class Listing(FakeSession):
+class Listing(ScriptedSession):
     """Lists jobs, besides answering single requests."""
 
     def __init__(self, *lists: list[Any], **script: Any) -> None:
@@ -107,7 +107,7 @@ async def test_a_child_that_cannot_be_read_fails_its_own_wait_only() -> None:
 
 
 async def test_whatever_a_look_fails_with_nobody_waits_on_and_the_next_wait_looks_again() -> None:
-    session = FakeSession(get=[RuntimeError("a fault of ours"), finished("c", "c1")])
+    session = ScriptedSession(get=[RuntimeError("a fault of ours"), finished("c", "c1")])
     own = children(session)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         await Child(ChildRef("c", "c1"), own).wait()
@@ -122,7 +122,7 @@ async def test_a_wait_that_begins_as_the_last_look_ends_is_looked_at() -> None:
         name = call.path.rpartition("/")[2]
         return finished(name, name)
 
-    session = FakeSession(get=[answer])
+    session = ScriptedSession(get=[answer])
     watch = ChildPoller(session.session, "default", "u1", asyncio.sleep)
 
     async def wait_then() -> ChildView:
@@ -153,7 +153,7 @@ async def test_a_list_that_took_too_long_is_begun_again() -> None:
 
 async def test_a_child_that_failed_raises_only_if_asked() -> None:
     dead = finished("c", "c1", phase="DeadLetter", reason="NotRetryable", message="no", result=None)
-    child = Child(ChildRef("c", "c1"), children(FakeSession(get=[dead])))
+    child = Child(ChildRef("c", "c1"), children(ScriptedSession(get=[dead])))
     assert (await child.wait()).phase is Phase.DEAD_LETTER
     with pytest.raises(ChildFailedError, match=r"child c ended as DeadLetter \(NotRetryable: no\)"):
         await child.wait(check=True)
@@ -161,22 +161,24 @@ async def test_a_child_that_failed_raises_only_if_asked() -> None:
 
 @pytest.mark.parametrize("answer", [ObjectNotFoundError(), job(name="c", uid="another")])
 async def test_a_deleted_child_is_not_waited_for(answer: Any) -> None:
-    child = Child(ChildRef("c", "c1"), children(FakeSession(get=[answer])))
+    child = Child(ChildRef("c", "c1"), children(ScriptedSession(get=[answer])))
     with pytest.raises(ChildGoneError, match="child c has been deleted"):
         await child.wait()
 
 
 async def test_outages_are_waited_out_and_what_is_forbidden_is_not() -> None:
-    session = FakeSession(get=[UnknownOutcomeError("away"), finished("c", "c1")])
+    session = ScriptedSession(get=[UnknownOutcomeError("away"), finished("c", "c1")])
     with capture_logs() as logs:
         await Child(ChildRef("c", "c1"), children(session)).wait()
     assert [entry["event"] for entry in logs] == ["cannot list child jobs"]
     with pytest.raises(ForbiddenError):
-        await Child(ChildRef("c", "c1"), children(FakeSession(get=[ForbiddenError("no")]))).wait()
+        await Child(
+            ChildRef("c", "c1"), children(ScriptedSession(get=[ForbiddenError("no")]))
+        ).wait()
 
 
 async def test_a_wait_has_a_limit_and_then_nobody_looks() -> None:
-    session = FakeSession(get=[job(name="c", uid="c1")])
+    session = ScriptedSession(get=[job(name="c", uid="c1")])
     own = AttemptChildJobs(session.session, held(), pause=lambda _: asyncio.Event().wait())  # type: ignore[arg-type,return-value]
     with pytest.raises(TimeoutError, match=r"child c has not finished within 0\.01 s"):
         await Child(ChildRef("c", "c1"), own).wait(0.01)

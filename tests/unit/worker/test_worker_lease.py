@@ -20,7 +20,7 @@ from asyncjob_worker.errors import CannotStartError
 from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration, leases_path
 from support.identities import Space
 from support.memory import memory_admin, memory_server
-from support.worker_parts import ME, FakeSession, Pauses
+from support.worker_parts import ME, Pauses, ScriptedSession
 
 OK: dict[str, Any] = {"metadata": {"resourceVersion": "7"}}
 LISTED: dict[str, Any] = {"items": [{**OK, "spec": {"holderIdentity": ME.worker}}]}
@@ -29,13 +29,13 @@ AWAY = UnknownOutcomeError("connection refused")
 ABSENT = ObjectNotFoundError("no lease")
 
 
-def announcer(session: FakeSession, pauses: Pauses | None = None) -> WorkerRegistration:
+def announcer(session: ScriptedSession, pauses: Pauses | None = None) -> WorkerRegistration:
     announcement = WorkerLease(ME, "default", 2, ["echo"], 15.0)
     return WorkerRegistration(session.session, announcement, pauses or Pauses())
 
 
 async def test_the_first_announcement_creates_the_lease_and_shows_that_it_can_be_renewed() -> None:
-    session = FakeSession(create=[OK], merge_patch=[OK])
+    session = ScriptedSession(create=[OK], merge_patch=[OK])
     await announcer(session).register()
     assert [call.verb for call in session.calls] == ["create", "merge_patch"]
     (call,) = session.made("create")
@@ -44,14 +44,14 @@ async def test_the_first_announcement_creates_the_lease_and_shows_that_it_can_be
 
 
 async def test_a_restarted_worker_takes_its_pods_lease_over() -> None:
-    session = FakeSession(create=[THERE], get=[LISTED], merge_patch=[OK])
+    session = ScriptedSession(create=[THERE], get=[LISTED], merge_patch=[OK])
     await announcer(session).register()
     (call,) = session.made("merge_patch")
     assert call.body["metadata"]["resourceVersion"] == "7"
 
 
 async def test_each_renewal_is_a_write_on_the_version_of_the_one_before() -> None:
-    session = FakeSession(
+    session = ScriptedSession(
         create=[OK], merge_patch=[{"metadata": {"resourceVersion": version}} for version in "89"]
     )
     ours = announcer(session)
@@ -63,7 +63,7 @@ async def test_each_renewal_is_a_write_on_the_version_of_the_one_before() -> Non
 
 
 async def test_a_renewal_whose_answer_was_lost_keeps_no_later_one_up() -> None:
-    session = FakeSession(create=[OK, THERE], merge_patch=[OK, AWAY, OK], get=[LISTED])
+    session = ScriptedSession(create=[OK, THERE], merge_patch=[OK, AWAY, OK], get=[LISTED])
     ours = announcer(session)
     await ours.register()
     await ours.mark_draining()
@@ -72,7 +72,7 @@ async def test_a_renewal_whose_answer_was_lost_keeps_no_later_one_up() -> None:
 
 
 async def test_a_renewal_and_the_mark_of_a_drain_do_not_get_in_each_others_way() -> None:
-    session = FakeSession(create=[OK], merge_patch=[OK])
+    session = ScriptedSession(create=[OK], merge_patch=[OK])
     ours = announcer(session)
     await ours.register()
     await asyncio.gather(ours.register(), ours.mark_draining())
@@ -80,7 +80,7 @@ async def test_a_renewal_and_the_mark_of_a_drain_do_not_get_in_each_others_way()
 
 
 async def test_a_lease_that_was_removed_is_created_again() -> None:
-    session = FakeSession(create=[OK], merge_patch=[OK, ABSENT, OK])
+    session = ScriptedSession(create=[OK], merge_patch=[OK, ABSENT, OK])
     ours = announcer(session)
     await ours.register()
     await ours.register()
@@ -88,7 +88,7 @@ async def test_a_lease_that_was_removed_is_created_again() -> None:
 
 
 async def test_an_api_server_that_is_away_is_waited_for() -> None:
-    session, pauses = FakeSession(create=[*[AWAY] * 10, OK], merge_patch=[OK]), Pauses()
+    session, pauses = ScriptedSession(create=[*[AWAY] * 10, OK], merge_patch=[OK]), Pauses()
     await announcer(session, pauses).register()
     assert len(pauses.seconds) == 10
     assert max(pauses.seconds) <= 60
@@ -105,14 +105,14 @@ async def test_an_api_server_that_is_away_is_waited_for() -> None:
 )
 async def test_where_waiting_is_of_no_use_it_says_what_to_do(answers: Any, words: str) -> None:
     with pytest.raises(CannotStartError, match=words):
-        await announcer(FakeSession(**answers)).register()
+        await announcer(ScriptedSession(**answers)).register()
 
 
 async def test_it_is_renewed_through_outages() -> None:
     class EnoughError(Exception):
         pass
 
-    session, rounds = FakeSession(create=[AWAY, OK], merge_patch=[OK]), list[int]()
+    session, rounds = ScriptedSession(create=[AWAY, OK], merge_patch=[OK]), list[int]()
 
     def count() -> None:
         rounds.append(1)
@@ -125,7 +125,7 @@ async def test_it_is_renewed_through_outages() -> None:
 
 
 async def test_a_draining_worker_says_so_and_goes_on_saying_so() -> None:
-    session = FakeSession(create=[OK], merge_patch=[OK])
+    session = ScriptedSession(create=[OK], merge_patch=[OK])
     ours = announcer(session)
     await ours.mark_draining()
     await ours.register()
@@ -134,7 +134,7 @@ async def test_a_draining_worker_says_so_and_goes_on_saying_so() -> None:
 
 
 async def test_the_end_empties_the_lease() -> None:
-    session = FakeSession(create=[OK], merge_patch=[OK])
+    session = ScriptedSession(create=[OK], merge_patch=[OK])
     ours = announcer(session)
     await ours.register()
     await ours.deregister()
@@ -144,7 +144,7 @@ async def test_the_end_empties_the_lease() -> None:
 
 async def test_the_end_goes_on_after_a_write_that_was_still_on_its_way() -> None:
     changed = ConflictError("the mark of the drain came in between")
-    session = FakeSession(create=[OK], merge_patch=[OK, AWAY, changed, OK], get=[LISTED])
+    session = ScriptedSession(create=[OK], merge_patch=[OK, AWAY, changed, OK], get=[LISTED])
     ours = announcer(session)
     await ours.register()
     await ours.mark_draining()
@@ -159,14 +159,14 @@ async def test_the_end_goes_on_after_a_write_that_was_still_on_its_way() -> None
 
 
 async def test_no_error_stops_the_end() -> None:
-    session = FakeSession(get=[AWAY])
+    session = ScriptedSession(get=[AWAY])
     await announcer(session).deregister()
     assert len(session.calls) == 1
 
 
 async def test_the_end_leaves_the_lease_of_a_newer_process_alone() -> None:
     newer = {"items": [{**OK, "spec": {"holderIdentity": "newer"}}]}
-    session = FakeSession(create=[OK], merge_patch=[OK, ConflictError("changed")], get=[newer])
+    session = ScriptedSession(create=[OK], merge_patch=[OK, ConflictError("changed")], get=[newer])
     ours = announcer(session)
     await ours.register()
     await ours.deregister()
