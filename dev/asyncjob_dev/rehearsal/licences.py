@@ -9,6 +9,7 @@ from typing import Final
 ALLOWED: Final = frozenset(
     {
         *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "PSF-2.0"),
+        "MIT-0",  # MIT without its only condition
         "MPL-2.0",  # by file: what is passed on unchanged asks for nothing else
     }
 )
