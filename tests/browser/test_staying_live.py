@@ -41,7 +41,7 @@ window.EventSource = class extends EventTarget {
 
 
 @dataclass(frozen=True)
-class House:
+class TwoNamespaces:
     """Two namespaces; the owner may do all in the first, and look at jobs in the second."""
 
     gateway: GatewayProcess
@@ -76,10 +76,10 @@ def let_in(space: Space, account: str, home: str, role: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def house(
+def both(
     plane: ControlPlane, admin: Client, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[House]:
-    folder = tmp_path_factory.mktemp("house")
+) -> Iterator[TwoNamespaces]:
+    folder = tmp_path_factory.mktemp("both")
     first, second = Space("first", admin).create(), Space("second", admin).create()
     kubeconfig = gateway_kubeconfig(plane, first, folder / "kubeconfig")
     let_in(second, ACCOUNT, first.name, ACCOUNT)
@@ -89,15 +89,15 @@ def house(
     log.touch()
     names = [f"--namespace={space.name}" for space in (first, second)]
     with GatewayProcess(kubeconfig, log, *names, "--auth-cache=1") as gateway:
-        yield House(gateway.until_ready(), first, second, owner)
+        yield TwoNamespaces(gateway.until_ready(), first, second, owner)
 
 
 @pytest.fixture
-def window(house: House, browser: Browser) -> Iterator[BrowserContext]:
+def window(both: TwoNamespaces, browser: Browser) -> Iterator[BrowserContext]:
     """Open a browser window in which the owner has signed in."""
     opened = browser.new_context()
     opened.set_default_timeout(PATIENCE_MILLISECONDS)
-    sign_in(opened.new_page(), house.url("/sign-in"), house.owner)
+    sign_in(opened.new_page(), both.url("/sign-in"), both.owner)
     yield opened
     opened.close()
 
@@ -107,44 +107,46 @@ def standing(window: BrowserContext) -> Page:
     return window.pages[0]
 
 
-def test_a_page_outlives_its_gateway_and_shows_what_it_missed(house: House, standing: Page) -> None:
-    standing.goto(house.url("/jobs"))
+def test_a_page_outlives_its_gateway_and_shows_what_it_missed(
+    both: TwoNamespaces, standing: Page
+) -> None:
+    standing.goto(both.url("/jobs"))
     expect(standing.locator("#live")).to_have_text("Live")
 
-    house.gateway.kill()
+    both.gateway.kill()
     expect(standing.locator("#live")).to_contain_text("the gateway cannot be reached")
-    house.create(house.first, "missed")
-    house.gateway.start().until_ready()
+    both.create(both.first, "missed")
+    both.gateway.start().until_ready()
 
     expect(standing.get_by_role("link", name="missed")).to_be_visible()
     expect(standing.locator("#live")).to_have_text("Live")
 
 
 def test_a_gateway_that_hangs_is_told_of_and_asked_again(
-    house: House, window: BrowserContext
+    both: TwoNamespaces, window: BrowserContext
 ) -> None:
     page = window.new_page()
     page.add_init_script(QUICK)
-    page.goto(house.url("/workers"))
+    page.goto(both.url("/workers"))
     expect(page.locator("#live")).to_contain_text("Fetched again every 5 s")
 
-    assert house.gateway.process
-    house.gateway.process.send_signal(signal.SIGSTOP)
+    assert both.gateway.process
+    both.gateway.process.send_signal(signal.SIGSTOP)
     try:
         page.keyboard.press("r")
         expect(page.locator("#live")).to_contain_text("the gateway cannot be reached")
     finally:
-        house.gateway.process.send_signal(signal.SIGCONT)
+        both.gateway.process.send_signal(signal.SIGCONT)
 
     expect(page.locator("#live")).to_contain_text("Fetched again")
 
 
 def test_thousands_of_changes_a_second_are_a_few_fetches(
-    house: House, window: BrowserContext
+    both: TwoNamespaces, window: BrowserContext
 ) -> None:
     page, asked = window.new_page(), list[str]()
     page.add_init_script(NEWS)
-    page.goto(house.url("/jobs"))
+    page.goto(both.url("/jobs"))
     page.on("request", lambda request: asked.append(request.url))
     began, told = page.evaluate("[Date.now(), window.told]")
 
@@ -155,67 +157,69 @@ def test_thousands_of_changes_a_second_are_a_few_fetches(
     expect(page.locator("#live")).to_have_text("Live")
 
 
-def test_a_link_of_another_site_asks_for_no_second_sign_in(house: House, standing: Page) -> None:
-    elsewhere = house.url("/sign-in").replace("127.0.0.1", "localhost")
+def test_a_link_of_another_site_asks_for_no_second_sign_in(
+    both: TwoNamespaces, standing: Page
+) -> None:
+    elsewhere = both.url("/sign-in").replace("127.0.0.1", "localhost")
     standing.goto(elsewhere)
-    standing.evaluate("(to) => { location.href = to }", house.url("/jobs?text=a"))
+    standing.evaluate("(to) => { location.href = to }", both.url("/jobs?text=a"))
 
-    expect(standing).to_have_url(house.url("/jobs?text=a"))
+    expect(standing).to_have_url(both.url("/jobs?text=a"))
     expect(standing.get_by_role("heading", name="Jobs")).to_be_visible()
 
     standing.context.clear_cookies()
     standing.goto(elsewhere)
-    standing.evaluate("(to) => { location.href = to }", house.url("/jobs?text=a"))
+    standing.evaluate("(to) => { location.href = to }", both.url("/jobs?text=a"))
     expect(standing.get_by_role("heading", name="Sign in")).to_be_visible()
     expect(standing.locator("input[name=next]")).to_have_value("/dashboard/jobs?text=a")
 
 
 def test_in_each_namespace_one_sees_and_does_what_one_may_there(
-    house: House, standing: Page
+    both: TwoNamespaces, standing: Page
 ) -> None:
-    for space in (house.first, house.second):
-        house.create(space, f"of-{space.name}")
-    standing.goto(house.url("/jobs"))
+    for space in (both.first, both.second):
+        both.create(space, f"of-{space.name}")
+    standing.goto(both.url("/jobs"))
     expect(standing.get_by_role("link", name="of-first", exact=True)).to_be_visible()
     expect(standing.get_by_role("link", name="of-second", exact=True)).to_have_count(0)
 
     standing.get_by_label("Namespace").select_option("second")
     standing.get_by_role("button", name="Go").click()
-    expect(standing).to_have_url(house.url("/jobs?namespace=second"))
+    expect(standing).to_have_url(both.url("/jobs?namespace=second"))
     standing.get_by_role("link", name="of-second", exact=True).click()
     expect(standing.locator("h1")).to_have_text("of-second")
     expect(standing.locator("main form[method=post]")).to_have_count(0)
     expect(standing.locator("#sections")).not_to_contain_text("Queues")
-    standing.goto(house.url("/queues?namespace=second"))
+    standing.goto(both.url("/queues?namespace=second"))
     expect(standing.get_by_role("heading", name="Not allowed")).to_be_visible()
     standing.get_by_role("link", name="To the dashboard").click()
-    expect(standing).to_have_url(house.url("/jobs?namespace=second"))
+    expect(standing).to_have_url(both.url("/jobs?namespace=second"))
 
     standing.get_by_role("link", name="Submit").click()
     standing.get_by_label("Type", exact=True).fill("idle")
     standing.get_by_role("button", name="Submit").click()
     expect(standing.get_by_role("status").filter(has_text="Submitted.")).to_be_visible()
     expect(standing).to_have_url(re.compile("namespace=second"))
-    jobs = house.second.admin.get(collection_path("second", JOBS)).object()["items"]
+    jobs = both.second.admin.get(collection_path("second", JOBS)).object()["items"]
     assert len(jobs) == 2
 
 
 def test_who_loses_a_right_is_told_and_hears_of_no_more_changes(
-    house: House, browser: Browser
+    both: TwoNamespaces, browser: Browser
 ) -> None:
-    token = caller(house.first, "leaving", "asyncjob-job-viewer")
+    token = caller(both.first, "leaving", "asyncjob-job-viewer")
     context = browser.new_context()
     page = context.new_page()
-    sign_in(page, house.url("/sign-in"), token)
-    page.goto(house.url("/jobs"))
+    sign_in(page, both.url("/sign-in"), token)
+    page.goto(both.url("/jobs"))
     expect(page.locator("#live")).to_have_text("Live")
-    before = streams(house)
-    house.first.admin.delete(house.first.path("rolebindings", RBAC) + "/leaving")
+    before = streams(both)
+    both.first.admin.delete(both.first.path("rolebindings", RBAC) + "/leaving")
 
     def ended() -> bool:
-        house.create(house.first, f"unseen-{len(created)}")
+        both.create(both.first, f"unseen-{len(created)}")
         created.append("")
-        return streams(house) < before
+        return streams(both) < before
 
     created: list[str] = []
     until(ended, 15, "the end of the stream")
@@ -228,8 +232,8 @@ def test_who_loses_a_right_is_told_and_hears_of_no_more_changes(
     context.close()
 
 
-def streams(house: House) -> int:
+def streams(both: TwoNamespaces) -> int:
     """Return how many streams are open."""
-    found = re.search(r"^asyncjob_gateway_streams ([0-9.]+)", house.gateway.metrics(), re.MULTILINE)
+    found = re.search(r"^asyncjob_gateway_streams ([0-9.]+)", both.gateway.metrics(), re.MULTILINE)
     assert found
     return int(float(found[1]))

@@ -61,7 +61,7 @@ def job(type_: str, payload: Any = None, **changes: Any) -> HeldJob:
     return held(spec={**spec, **changes.pop("spec", {})}, **changes)
 
 
-class Shop:
+class IsolatedAttempts:
     """What runs attempts in processes; `pool` has these."""
 
     def __init__(

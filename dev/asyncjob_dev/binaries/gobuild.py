@@ -23,7 +23,13 @@ from pathlib import Path
 from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.binaries.gocommand import GoCommand
 from asyncjob_dev.binaries.gofailure import failure
-from asyncjob_dev.binaries.packages import LIST_FORMAT, STANDARD, Package, Tally, read_packages
+from asyncjob_dev.binaries.packages import (
+    LIST_FORMAT,
+    STANDARD,
+    BuildCounts,
+    Package,
+    read_packages,
+)
 from asyncjob_dev.binaries.pins import OWN_VERSION, Pin
 from asyncjob_dev.errors import BinaryError, GoMissingError, GoTooOldError
 from asyncjob_dev.progress import Progress, note
@@ -144,7 +150,7 @@ class _Run:
         self._env = env
         self._targets = targets
         self._finished = finished
-        self._tally = Tally([target.pin.tool for target in targets])
+        self._counts = BuildCounts([target.pin.tool for target in targets])
         self._progress = Progress(f"building {', '.join(it.pin.tool for it in targets)}")
         self._commands: list[GoCommand] = []
         self._linked: list[tuple[Target, GoCommand]] = []
@@ -184,8 +190,8 @@ class _Run:
         return _Listing(command, lambda packages: self._count(target, packages))
 
     def _count(self, target: Target, packages: list[Package]) -> None:
-        self._tally.listed(target.pin.tool, packages)
-        self._progress.detail = self._tally.text()
+        self._counts.listed(target.pin.tool, packages)
+        self._progress.detail = self._counts.text()
 
     def _compile(self, target: Target) -> None:
         """Return when only the linker is at work, and what was built before is there."""
@@ -213,16 +219,18 @@ class _Run:
     def _start(
         self, pin: Pin, argv: list[str], *, of: str, main_begun: threading.Event | None = None
     ) -> GoCommand:
-        def heed(line: str) -> bool:
-            known = self._tally.heed(of, line)
-            self._progress.detail = self._tally.text()
+        def count_line(line: str) -> bool:
+            known = self._counts.count_line(of, line)
+            self._progress.detail = self._counts.text()
             # The program's own package comes last.
             if main_begun and line == pin.package:
                 main_begun.set()
             return known
 
-        self._progress.detail = self._tally.text()
-        command = GoCommand([self._go, *argv], cwd=pin.module_dir, env=self._env, heed=heed)
+        self._progress.detail = self._counts.text()
+        command = GoCommand(
+            [self._go, *argv], cwd=pin.module_dir, env=self._env, on_line=count_line
+        )
         self._commands.append(command)
         return command
 

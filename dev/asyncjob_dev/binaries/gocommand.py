@@ -14,7 +14,7 @@ STOP_SECONDS = 10.0
 
 
 class GoCommand:
-    """Started at once; `heed` gets each line of stderr, and says whether it needs no keeping."""
+    """Started at once; `on_line` gets each line of stderr, and says whether it needs no keeping."""
 
     def __init__(
         self,
@@ -22,9 +22,9 @@ class GoCommand:
         *,
         cwd: Path,
         env: Mapping[str, str],
-        heed: Callable[[str], bool],
+        on_line: Callable[[str], bool],
     ) -> None:
-        self._heed = heed
+        self._on_line = on_line
         self._printed: list[str] = []
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._process = subprocess.Popen(
@@ -77,7 +77,7 @@ class GoCommand:
 
     def _hear(self, line: str) -> None:
         text = line.rstrip("\n")
-        if not self._heed(text):
+        if not self._on_line(text):
             self._tail.append(text)
 
 

@@ -53,7 +53,7 @@ def read_packages(listed: str) -> list[Package]:
     return packages
 
 
-class Tally:
+class BuildCounts:
     """Counts what is fetched and compiled for several programs; any thread may call it."""
 
     def __init__(self, tools: Iterable[str]) -> None:
@@ -76,7 +76,7 @@ class Tally:
                 one.content for one in found if one.compiled or one.path in self._standard
             )
 
-    def heed(self, tool: str, line: str) -> bool:
+    def count_line(self, tool: str, line: str) -> bool:
         """Count a line that Go wrote; returns whether it was about progress."""
         with self._lock:
             if line.startswith(FETCHING):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from asyncjob.client import Jobs
-from contract.clients.faces import FACES
+from contract.clients.all_clients import ALL_CLIENTS
 from contract.clients.full_stack import FullStack, ScenarioScope, run_full_stack
 
 
@@ -15,9 +15,9 @@ def full_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullStack]:
         yield running
 
 
-@pytest.fixture(scope="package", params=FACES)
+@pytest.fixture(scope="package", params=ALL_CLIENTS)
 def jobs(request: pytest.FixtureRequest, full_stack: FullStack) -> Iterator[Jobs]:
-    with FACES[request.param](full_stack) as client:
+    with ALL_CLIENTS[request.param](full_stack) as client:
         yield client
 
 

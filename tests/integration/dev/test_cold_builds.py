@@ -36,24 +36,24 @@ CHAIN = 12
 BUILDER = """
 import os, sys
 from pathlib import Path
-from asyncjob_dev.binaries.packages import Tally
+from asyncjob_dev.binaries.packages import BuildCounts
 from asyncjob_dev.binaries.resolver import Resolver
 
-heed = Tally.heed
+count_line = BuildCounts.count_line
 
 def tell(self, tool, line):
-    known = heed(self, tool, line)
+    known = count_line(self, tool, line)
     if line.startswith("example.test/") or line.startswith("go: "):
         print(line, self.text(), sep="\\t", flush=True)
     return known
 
-Tally.heed = tell
+BuildCounts.count_line = tell
 found = Resolver(os.environ, tools_dir=Path(sys.argv[1])).resolve_all(sys.argv[2:])
 print("found", *[one.source for one in found], sep="\\t", flush=True)
 """
 
 
-class Workshop:
+class ColdBuild:
     """Tools to be built, and builders of them as processes of their own."""
 
     def __init__(self, folder: Path) -> None:
@@ -111,28 +111,28 @@ class Workshop:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Iterator[Workshop]:
-    made = Workshop(tmp_path)
+def cold_build(tmp_path: Path) -> Iterator[ColdBuild]:
+    made = ColdBuild(tmp_path)
     yield made
     for path in [tmp_path, *tmp_path.rglob("*")]:
         if path.is_dir():
             path.chmod(0o755)
 
 
-def test_progress_counts_every_package_up_to_the_whole(workshop: Workshop) -> None:
-    workshop.add("one")
-    workshop.add("two")
-    rows = workshop.compiled("one", "two")
+def test_progress_counts_every_package_up_to_the_whole(cold_build: ColdBuild) -> None:
+    cold_build.add("one")
+    cold_build.add("two")
+    rows = cold_build.compiled("one", "two")
     assert len(rows) == 2 * (CHAIN + 1)
     done, whole = map(int, re.findall(r"\d+", rows[-1][1]))
     assert done == whole
     assert whole > 2 * (CHAIN + 1)
 
 
-def test_a_build_that_was_killed_goes_on_where_it_was(workshop: Workshop) -> None:
-    workshop.add("one")
+def test_a_build_that_was_killed_goes_on_where_it_was(cold_build: ColdBuild) -> None:
+    cold_build.add("one")
     before: list[str] = []
-    with workshop.builder("one") as process:
+    with cold_build.builder("one") as process:
         assert process.stdout
         for line in process.stdout:
             before.append(line.split("\t")[0])
@@ -140,32 +140,32 @@ def test_a_build_that_was_killed_goes_on_where_it_was(workshop: Workshop) -> Non
                 os.kill(process.pid, signal.SIGKILL)
                 break
         process.wait()
-    left = next((workshop.cache / "go" / "tmp").iterdir())
-    after = [path for path, _ in workshop.compiled("one")]
+    left = next((cold_build.cache / "go" / "tmp").iterdir())
+    after = [path for path, _ in cold_build.compiled("one")]
     # Each is compiled after the one before: only what was in work at the end is done again.
     assert set(before[:-1]).isdisjoint(after)
     assert len(after) <= CHAIN + 1 - (len(before) - 1)
     assert not left.exists()
 
 
-def test_what_an_earlier_build_compiled_counts_from_the_start(workshop: Workshop) -> None:
-    workshop.add("one")
-    whole = workshop.compiled("one")[-1][1]
-    shutil.rmtree(workshop.cache / "bin")
-    (workshop.tools / "one" / "main.go").write_text(
-        (workshop.tools / "one" / "main.go").read_text() + f"\nvar V = `{uuid4()}`\n"
+def test_what_an_earlier_build_compiled_counts_from_the_start(cold_build: ColdBuild) -> None:
+    cold_build.add("one")
+    whole = cold_build.compiled("one")[-1][1]
+    shutil.rmtree(cold_build.cache / "bin")
+    (cold_build.tools / "one" / "main.go").write_text(
+        (cold_build.tools / "one" / "main.go").read_text() + f"\nvar V = `{uuid4()}`\n"
     )
-    ((path, text),) = workshop.compiled("one")
+    ((path, text),) = cold_build.compiled("one")
     assert (path, text) == ("example.test/one", whole)
 
 
-def test_two_processes_build_once_and_the_second_says_who_builds(workshop: Workshop) -> None:
-    workshop.add("one")
-    with workshop.builder("one") as first:
+def test_two_processes_build_once_and_the_second_says_who_builds(cold_build: ColdBuild) -> None:
+    cold_build.add("one")
+    with cold_build.builder("one") as first:
         assert first.stdout
         assert first.stdout.readline().startswith("example.test/")
         os.kill(first.pid, signal.SIGSTOP)
-        with workshop.builder("one") as second:
+        with cold_build.builder("one") as second:
             assert second.stdout
             assert second.stderr
             waiting = second.stderr.readline()
@@ -263,19 +263,19 @@ def proxy(tmp_path: Path) -> Iterator[Proxy]:
 
 
 def test_a_network_lost_in_the_middle_is_said_and_what_has_come_is_kept(
-    workshop: Workshop, proxy: Proxy, tmp_path: Path
+    cold_build: ColdBuild, proxy: Proxy, tmp_path: Path
 ) -> None:
     modules = ("example.test/a/x", "example.test/b/x")
     for module in modules:
         proxy.offer(module)
     requires = "\n".join(f"require {module} v1.0.0" for module in modules)
     imports = "; ".join(f'_ "{module}"' for module in modules)
-    workshop.add("one", imports=imports, requires=requires)
-    workshop.environ |= {"GOPROXY": proxy.url, "GOSUMDB": "off"}
-    _write_sums(workshop, tmp_path / "elsewhere")
+    cold_build.add("one", imports=imports, requires=requires)
+    cold_build.environ |= {"GOPROXY": proxy.url, "GOSUMDB": "off"}
+    _write_sums(cold_build, tmp_path / "elsewhere")
     proxy.asked.clear()
     proxy.broken = "/b/x/@v/v1.0.0.zip"
-    resolver = Resolver(workshop.environ, tools_dir=workshop.tools)
+    resolver = Resolver(cold_build.environ, tools_dir=cold_build.tools)
     with pytest.raises(SourcesUnreachableError, match=f"GOPROXY.*{proxy.url}.*goes on from there"):
         resolver.resolve("one")
     proxy.broken = ""
@@ -283,9 +283,9 @@ def test_a_network_lost_in_the_middle_is_said_and_what_has_come_is_kept(
     assert [proxy.zips(module) for module in modules] == [1, 1]
 
 
-def _write_sums(workshop: Workshop, modules: Path) -> None:
+def _write_sums(cold_build: ColdBuild, modules: Path) -> None:
     """Have Go write the checksums, with sources that the test is not to find later."""
-    environ = {**workshop.environ, "GOMODCACHE": str(modules), "GOFLAGS": "-mod=mod -modcacherw"}
+    environ = {**cold_build.environ, "GOMODCACHE": str(modules), "GOFLAGS": "-mod=mod -modcacherw"}
     subprocess.run(
-        ["go", "mod", "download", "all"], cwd=workshop.tools / "one", env=environ, check=True
+        ["go", "mod", "download", "all"], cwd=cold_build.tools / "one", env=environ, check=True
     )

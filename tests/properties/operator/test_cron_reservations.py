@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.cron_world import CronJobStore, Replica, store_of
+from support.cron_replicas import CronJobStore, Replica, store_of
 from support.schedules import seconds
 
 REPLICAS = 3

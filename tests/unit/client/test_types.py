@@ -55,7 +55,7 @@ async def in_a_loop(jobs: AsyncJobs) -> None:
     assert_type(await jobs.queues(), list[QueueInfo])
 
 
-def faces(
+def as_interfaces(
     one: JobsClient,
     two: KubernetesJobsClient,
     three: AsyncJobsClient,

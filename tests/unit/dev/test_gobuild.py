@@ -17,7 +17,7 @@ from asyncjob_dev.binaries.gobuild import (
     go_environment,
     list_arguments,
 )
-from asyncjob_dev.binaries.packages import Tally
+from asyncjob_dev.binaries.packages import BuildCounts
 from asyncjob_dev.binaries.pins import Pin
 from asyncjob_dev.errors import (
     BinaryError,
@@ -200,7 +200,7 @@ def test_the_whole_is_counted_as_soon_as_all_lists_are_there(
 ) -> None:
     """The first program is compiled only once the lists of all have been read and shown."""
     monkeypatch.setattr("asyncjob_dev.progress.LOG_INTERVAL", 0.01)
-    monkeypatch.setattr(Tally, "text", _telling(tmp_path / "told"))
+    monkeypatch.setattr(BuildCounts, "text", _telling(tmp_path / "told"))
     waits = (
         "i=0; until grep -qs 'of 2 packages' told || [ $i = 600 ]; do i=$((i+1)); sleep 0.1; done"
     )
@@ -213,11 +213,11 @@ def test_the_whole_is_counted_as_soon_as_all_lists_are_there(
     assert "of 2 packages" in capsys.readouterr().err
 
 
-def _telling(told: Path) -> Callable[[Tally], str]:
-    text = Tally.text
+def _telling(told: Path) -> Callable[[BuildCounts], str]:
+    text = BuildCounts.text
 
-    def tell(tally: Tally) -> str:
-        said = text(tally)
+    def tell(counts: BuildCounts) -> str:
+        said = text(counts)
         with told.open("a") as file:
             file.write(f"{said}\n")
         return said

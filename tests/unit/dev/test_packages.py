@@ -2,7 +2,7 @@
 
 import pytest
 
-from asyncjob_dev.binaries.packages import ONLY_NOT_LINKED, STANDARD, Tally, read_packages
+from asyncjob_dev.binaries.packages import ONLY_NOT_LINKED, STANDARD, BuildCounts, read_packages
 
 
 def line(path: str, *imports: str, version: str = "", compiled: bool = False) -> str:
@@ -33,38 +33,38 @@ def test_a_program_that_is_not_linked_is_compiled_all_the_same() -> None:
 
 
 def test_the_whole_is_known_once_every_program_is_listed() -> None:
-    tally = Tally(["etcd", "kubectl"])
-    assert tally.text() == "looking up the sources"
-    tally.heed("etcd", "go: downloading go.uber.org/zap v1.27.0")
-    assert tally.text() == "modules fetched: 1"
-    tally.listed("etcd", read_packages(listed(line("fmt"), line("etcd", "fmt"))))
-    tally.heed("etcd", "fmt")
-    assert tally.text() == "modules fetched: 1, packages compiled: 1"
-    tally.listed("kubectl", read_packages(listed(line("fmt"), line("kubectl", "fmt"))))
-    assert tally.text() == "1 of 3 packages"
+    counts = BuildCounts(["etcd", "kubectl"])
+    assert counts.text() == "looking up the sources"
+    counts.count_line("etcd", "go: downloading go.uber.org/zap v1.27.0")
+    assert counts.text() == "modules fetched: 1"
+    counts.listed("etcd", read_packages(listed(line("fmt"), line("etcd", "fmt"))))
+    counts.count_line("etcd", "fmt")
+    assert counts.text() == "modules fetched: 1, packages compiled: 1"
+    counts.listed("kubectl", read_packages(listed(line("fmt"), line("kubectl", "fmt"))))
+    assert counts.text() == "1 of 3 packages"
 
 
 def test_what_an_earlier_build_has_compiled_counts() -> None:
-    tally = Tally(["etcd"])
-    tally.listed("etcd", read_packages(listed(line("fmt", compiled=True), line("etcd", "fmt"))))
-    assert tally.text() == "1 of 2 packages"
-    assert tally.heed("etcd", "etcd")
-    assert tally.text() == "2 of 2 packages"
+    counts = BuildCounts(["etcd"])
+    counts.listed("etcd", read_packages(listed(line("fmt", compiled=True), line("etcd", "fmt"))))
+    assert counts.text() == "1 of 2 packages"
+    assert counts.count_line("etcd", "etcd")
+    assert counts.text() == "2 of 2 packages"
 
 
 def test_what_is_no_package_is_not_counted() -> None:
-    tally = Tally(["etcd"])
-    tally.listed("etcd", read_packages(listed(line("fmt"))))
-    assert not tally.heed("etcd", "# fmt")
-    assert tally.text() == "0 of 1 packages"
+    counts = BuildCounts(["etcd"])
+    counts.listed("etcd", read_packages(listed(line("fmt"))))
+    assert not counts.count_line("etcd", "# fmt")
+    assert counts.text() == "0 of 1 packages"
 
 
 def test_what_is_compiled_of_the_standard_library_counts_before_and_after_the_list() -> None:
-    tally = Tally(["etcd"])
-    assert tally.heed(STANDARD, "fmt")
-    assert tally.text() == "looking up the sources, packages compiled: 1"
-    tally.listed("etcd", read_packages(listed(line("fmt"), line("io"), line("etcd", "fmt", "io"))))
-    assert tally.text() == "1 of 3 packages"
-    tally.heed(STANDARD, "io")
-    tally.heed(STANDARD, "image")
-    assert tally.text() == "2 of 3 packages"
+    counts = BuildCounts(["etcd"])
+    assert counts.count_line(STANDARD, "fmt")
+    assert counts.text() == "looking up the sources, packages compiled: 1"
+    counts.listed("etcd", read_packages(listed(line("fmt"), line("io"), line("etcd", "fmt", "io"))))
+    assert counts.text() == "1 of 3 packages"
+    counts.count_line(STANDARD, "io")
+    counts.count_line(STANDARD, "image")
+    assert counts.text() == "2 of 3 packages"

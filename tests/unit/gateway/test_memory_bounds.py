@@ -9,7 +9,7 @@ from asyncjob_gateway.limits.rates import TokenBucket
 from unit.gateway.conftest import Clock
 
 
-class Oracle:
+class SlowReviewer:
     """Counts how often it is asked; waits until it may answer."""
 
     def __init__(self) -> None:
@@ -27,39 +27,39 @@ class Oracle:
 
 
 async def test_an_answer_is_remembered_for_so_long_and_no_longer(clock: Clock) -> None:
-    memory, oracle = ReviewCache[str, int](30, clock), Oracle()
-    assert [await memory.get("a", oracle), await memory.get("a", oracle)] == [1, 1]
+    memory, reviewer = ReviewCache[str, int](30, clock), SlowReviewer()
+    assert [await memory.get("a", reviewer), await memory.get("a", reviewer)] == [1, 1]
     clock.now += 31
     assert not memory.is_cached("a")
-    assert await memory.get("a", oracle) == 2
+    assert await memory.get("a", reviewer) == 2
 
 
 async def test_many_who_ask_at_once_are_one_question(clock: Clock) -> None:
-    memory, oracle = ReviewCache[str, int](30, clock), Oracle()
-    oracle.may_answer.clear()
-    asking = [asyncio.create_task(memory.get("a", oracle)) for _ in range(10)]
+    memory, reviewer = ReviewCache[str, int](30, clock), SlowReviewer()
+    reviewer.may_answer.clear()
+    asking = [asyncio.create_task(memory.get("a", reviewer)) for _ in range(10)]
     await asyncio.sleep(0)
     assert memory.is_cached("a")
     asking[0].cancel()
-    oracle.may_answer.set()
+    reviewer.may_answer.set()
     answers = await asyncio.gather(*asking, return_exceptions=True)
     assert answers[1:] == [1] * 9
-    assert oracle.asked == 1
+    assert reviewer.asked == 1
 
 
 async def test_an_error_is_told_and_not_remembered(clock: Clock) -> None:
-    memory, oracle = ReviewCache[str, int](30, clock), Oracle()
-    oracle.error = OSError("away")
+    memory, reviewer = ReviewCache[str, int](30, clock), SlowReviewer()
+    reviewer.error = OSError("away")
     with pytest.raises(OSError, match="away"):
-        await memory.get("a", oracle)
-    oracle.error = None
-    assert await memory.get("a", oracle) == 2
+        await memory.get("a", reviewer)
+    reviewer.error = None
+    assert await memory.get("a", reviewer) == 2
 
 
 async def test_the_oldest_answers_make_room(clock: Clock) -> None:
-    memory, oracle = ReviewCache[int, int](30, clock, max_entries=3), Oracle()
+    memory, reviewer = ReviewCache[int, int](30, clock, max_entries=3), SlowReviewer()
     for key in range(5):
-        await memory.get(key, oracle)
+        await memory.get(key, reviewer)
     assert len(memory) == 3
     assert not memory.is_cached(0)
     assert memory.is_cached(4)

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from support.isolation import Shop
+from support.isolation import IsolatedAttempts
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shop() -> AsyncIterator[Shop]:
-    shop = Shop()
-    yield shop
-    await shop.close()
+async def attempts() -> AsyncIterator[IsolatedAttempts]:
+    attempts = IsolatedAttempts()
+    yield attempts
+    await attempts.close()

@@ -17,29 +17,33 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.isolation import child
 from asyncjob_worker.isolation.process_execution import MIN_REPORT_INTERVAL
 from support.isolated_app import app
-from support.isolation import Shop, begin_with, is_left, job, until
+from support.isolation import IsolatedAttempts, begin_with, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def ended(shop: Shop, type_: str, payload: Any = None) -> PhaseChange:
-    move = await shop.run(job(type_, payload))
+async def ended(attempts: IsolatedAttempts, type_: str, payload: Any = None) -> PhaseChange:
+    move = await attempts.run(job(type_, payload))
     assert move
     return move
 
 
-async def test_async_and_sync_handlers_return_json_by_their_types(shop: Shop) -> None:
-    assert await shop.result("echo", {"a": [1, None]}) == {"a": [1, None]}
-    assert await shop.result("echo") == "nothing"
-    assert await shop.result("order", {"number": 3}) == {"due": "2026-01-03"}
+async def test_async_and_sync_handlers_return_json_by_their_types(
+    attempts: IsolatedAttempts,
+) -> None:
+    assert await attempts.result("echo", {"a": [1, None]}) == {"a": [1, None]}
+    assert await attempts.result("echo") == "nothing"
+    assert await attempts.result("order", {"number": 3}) == {"due": "2026-01-03"}
     due = {"number": 1, "due": "2026-02-01"}
-    assert await shop.result("order", due) == {"due": "2026-02-01"}
+    assert await attempts.result("order", due) == {"due": "2026-02-01"}
 
 
-async def test_a_handler_sees_its_job_and_nothing_of_the_workers(shop: Shop) -> None:
+async def test_a_handler_sees_its_job_and_nothing_of_the_workers(
+    attempts: IsolatedAttempts,
+) -> None:
     request = {"headers": {"accept": ["*/*"]}}
     of = job("look", name="n", uid="u", checkpoint={"row": 1}, spec={"request": request})
-    move = await shop.run(of)
+    move = await attempts.run(of)
     assert move
     seen: Any = move.fields["result"]
     assert (seen["name"], seen["token"], seen["checkpoint"]) == ("n", "u/1", {"row": 1})
@@ -49,11 +53,13 @@ async def test_a_handler_sees_its_job_and_nothing_of_the_workers(shop: Shop) -> 
     assert seen["pid"] == seen["group"] != os.getpid()
 
 
-async def test_a_process_has_no_file_of_the_workers_and_no_client_of_the_api(shop: Shop) -> None:
+async def test_a_process_has_no_file_of_the_workers_and_no_client_of_the_api(
+    attempts: IsolatedAttempts,
+) -> None:
     inherited, input_ = os.open("/dev/zero", os.O_RDONLY), os.dup(0)
     os.set_inheritable(inherited, True)
     os.dup2(inherited, 0)
-    fresh = Shop()
+    fresh = IsolatedAttempts()
     try:
         seen = await fresh.result("look")
     finally:
@@ -69,8 +75,8 @@ async def test_a_process_has_no_file_of_the_workers_and_no_client_of_the_api(sho
     assert not seen["kube"]
 
 
-async def test_the_payload_is_checked_in_the_process(shop: Shop) -> None:
-    move = await ended(shop, "order", {"number": "x"})
+async def test_the_payload_is_checked_in_the_process(attempts: IsolatedAttempts) -> None:
+    move = await ended(attempts, "order", {"number": "x"})
     assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
     assert str(move.fields["message"]).startswith("number: Input should be a valid integer")
 
@@ -82,22 +88,24 @@ def nested(levels: int) -> Any:
     return value
 
 
-async def test_a_payload_deeper_than_a_frame_is_refused_at_once(shop: Shop) -> None:
+async def test_a_payload_deeper_than_a_frame_is_refused_at_once(attempts: IsolatedAttempts) -> None:
     for move in (
-        await ended(shop, "echo", nested(300)),
-        await shop.run(job("look", checkpoint=nested(300))),
+        await ended(attempts, "echo", nested(300)),
+        await attempts.run(job("look", checkpoint=nested(300))),
     ):
         assert move
         assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
         assert "nested deeper than 254 levels" in str(move.fields["message"])
 
 
-async def test_a_handler_without_a_payload_runs_however_deep_it_is(shop: Shop) -> None:
-    assert (await shop.result("look", nested(900)))["checkpoint"] is None
+async def test_a_handler_without_a_payload_runs_however_deep_it_is(
+    attempts: IsolatedAttempts,
+) -> None:
+    assert (await attempts.result("look", nested(900)))["checkpoint"] is None
 
 
-async def test_a_validator_that_ends_the_process_is_a_crash(shop: Shop) -> None:
-    assert (await ended(shop, "order", {"number": -1})).reason is Reason.HANDLER_CRASHED
+async def test_a_validator_that_ends_the_process_is_a_crash(attempts: IsolatedAttempts) -> None:
+    assert (await ended(attempts, "order", {"number": -1})).reason is Reason.HANDLER_CRASHED
 
 
 @pytest.mark.parametrize(
@@ -122,25 +130,25 @@ async def test_a_validator_that_ends_the_process_is_a_crash(shop: Shop) -> None:
     ],
 )
 async def test_what_a_handler_raises_counts_as_it_would_in_the_worker(
-    shop: Shop, what: str, target: str, reason: str, error: tuple[str, str, str]
+    attempts: IsolatedAttempts, what: str, target: str, reason: str, error: tuple[str, str, str]
 ) -> None:
-    move = await ended(shop, "raise", what)
+    move = await ended(attempts, "raise", what)
     assert (move.target, move.reason) == (target, reason)
     found: Any = move.fields["error"]
     assert (found["type"], found["category"], found["message"]) == error
 
 
-async def test_the_delay_that_a_retry_asks_for_is_kept(shop: Shop) -> None:
-    assert (await ended(shop, "raise", "retry")).fields["retryDelaySeconds"] == 7
+async def test_the_delay_that_a_retry_asks_for_is_kept(attempts: IsolatedAttempts) -> None:
+    assert (await ended(attempts, "raise", "retry")).fields["retryDelaySeconds"] == 7
 
 
-async def test_an_error_of_any_length_fits(shop: Shop) -> None:
-    error: Any = (await ended(shop, "raise", "long")).fields["error"]
+async def test_an_error_of_any_length_fits(attempts: IsolatedAttempts) -> None:
+    error: Any = (await ended(attempts, "raise", "long")).fields["error"]
     assert len(error["message"]) == 4096
 
 
-async def test_sys_exit_is_a_failure_as_elsewhere(shop: Shop) -> None:
-    move = await ended(shop, "sys-exit")
+async def test_sys_exit_is_a_failure_as_elsewhere(attempts: IsolatedAttempts) -> None:
+    move = await ended(attempts, "sys-exit")
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert "sys.exit(7)" in str(move.fields["message"])
 
@@ -153,15 +161,17 @@ async def test_sys_exit_is_a_failure_as_elsewhere(shop: Shop) -> None:
     ],
 )
 async def test_a_result_that_cannot_be_stored_is_refused(
-    shop: Shop, type_: str, payload: Any, words: str
+    attempts: IsolatedAttempts, type_: str, payload: Any, words: str
 ) -> None:
-    move = await ended(shop, type_, payload)
+    move = await ended(attempts, type_, payload)
     assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.RESULT_REFUSED)
     assert words in str(move.fields["message"])
 
 
-async def test_a_payload_that_no_frame_takes_is_refused_with_its_size(shop: Shop) -> None:
-    move = await ended(shop, "echo", "x" * 64 * 1024 * 1024)
+async def test_a_payload_that_no_frame_takes_is_refused_with_its_size(
+    attempts: IsolatedAttempts,
+) -> None:
+    move = await ended(attempts, "echo", "x" * 64 * 1024 * 1024)
     assert move.reason is Reason.INVALID_PAYLOAD
     assert "the payload: it has 67109" in str(move.fields["message"])
 
@@ -202,9 +212,9 @@ async def test_a_result_that_no_frame_takes_is_refused(monkeypatch: pytest.Monke
     ],
 )
 async def test_a_death_is_a_crash_of_that_attempt_only(
-    shop: Shop, type_: str, payload: Any, words: str
+    attempts: IsolatedAttempts, type_: str, payload: Any, words: str
 ) -> None:
-    move = await ended(shop, type_, payload)
+    move = await ended(attempts, type_, payload)
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_CRASHED)
     assert f"crash 1 of 3 allowed: the handler's process {words}" in str(move.fields["message"])
     assert move.fields["crashes"] == 1
@@ -214,28 +224,32 @@ async def test_a_death_is_a_crash_of_that_attempt_only(
 
 
 async def test_the_neighbours_of_a_death_go_on_and_the_next_job_has_a_new_process(
-    shop: Shop, tmp_path: Path
+    attempts: IsolatedAttempts, tmp_path: Path
 ) -> None:
     neighbour = job("obey-sync", str(tmp_path))
-    beside, pid = await shop.begin(neighbour, tmp_path)
-    assert (await ended(shop, "segfault")).reason is Reason.HANDLER_CRASHED
-    assert (await shop.result("look"))["pid"] != pid
+    beside, pid = await attempts.begin(neighbour, tmp_path)
+    assert (await ended(attempts, "segfault")).reason is Reason.HANDLER_CRASHED
+    assert (await attempts.result("look"))["pid"] != pid
     assert not beside.done()
     neighbour.stop(Stop.DRAINING)
     await beside
     assert (tmp_path / "obeyed").exists()
 
 
-async def test_what_was_saved_before_the_death_is_there_to_resume_from(shop: Shop) -> None:
+async def test_what_was_saved_before_the_death_is_there_to_resume_from(
+    attempts: IsolatedAttempts,
+) -> None:
     of = job("exit-now", 3)
-    await shop.run(of)
+    await attempts.run(of)
     assert of.latest_report.checkpoint == {"before": 3}
 
 
-async def test_progress_and_checkpoints_come_through_however_many(shop: Shop) -> None:
+async def test_progress_and_checkpoints_come_through_however_many(
+    attempts: IsolatedAttempts,
+) -> None:
     of = job("flood", 20_000)
     begun = time.monotonic()
-    move = await shop.run(of)
+    move = await attempts.run(of)
     passed = time.monotonic() - begun
     assert move
     assert move.fields["result"] == 20_000
@@ -246,27 +260,31 @@ async def test_progress_and_checkpoints_come_through_however_many(shop: Shop) ->
 
 
 async def test_signals_for_the_worker_do_not_end_a_process_but_end_its_programs(
-    shop: Shop,
+    attempts: IsolatedAttempts,
 ) -> None:
-    assert await shop.result("signal-itself") == "alive"
-    assert await shop.result("terminate-child") == -signal.SIGTERM
+    assert await attempts.result("signal-itself") == "alive"
+    assert await attempts.result("terminate-child") == -signal.SIGTERM
 
 
-async def test_a_process_that_dies_while_idle_costs_no_job_anything(shop: Shop) -> None:
-    pid = (await shop.result("look"))["pid"]
+async def test_a_process_that_dies_while_idle_costs_no_job_anything(
+    attempts: IsolatedAttempts,
+) -> None:
+    pid = (await attempts.result("look"))["pid"]
     os.kill(pid, signal.SIGKILL)
     await until(lambda: not is_left(pid), "the idle process is reaped")
-    assert (await shop.result("look"))["pid"] != pid
+    assert (await attempts.result("look"))["pid"] != pid
 
 
-async def test_a_process_of_whose_end_nobody_has_heard_yet_is_given_no_job(shop: Shop) -> None:
-    process = await shop.pool.acquire(None)
-    shop.pool.release(process, usable=True)
+async def test_a_process_of_whose_end_nobody_has_heard_yet_is_given_no_job(
+    attempts: IsolatedAttempts,
+) -> None:
+    process = await attempts.pool.acquire(None)
+    attempts.pool.release(process, usable=True)
     os.kill(process.pid, signal.SIGKILL)
     while is_left(process.pid):  # without a turn of the event loop
         time.sleep(0.001)  # noqa: ASYNC251
     assert not process.exited.done()
-    assert (await shop.pool.acquire(None)) is not process
+    assert (await attempts.pool.acquire(None)) is not process
 
 
 @pytest.mark.parametrize(
@@ -283,9 +301,9 @@ async def test_a_process_that_cannot_serve_is_a_failure_with_the_reason(
     (tmp_path / "exits_at_import.py").write_text("import os; os._exit(5)")
     other = "from asyncjob import WorkerApp; app = WorkerApp(); app.handler('x')(lambda job: 1)"
     (tmp_path / "knows_others.py").write_text(other)
-    shop = Shop(begin=replace(begin_with(target), path=[*sys.path, str(tmp_path)]))
-    move = await ended(shop, "echo")
-    await shop.close()
+    attempts = IsolatedAttempts(begin=replace(begin_with(target), path=[*sys.path, str(tmp_path)]))
+    move = await ended(attempts, "echo")
+    await attempts.close()
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert words in str(move.fields["message"])
 
@@ -293,7 +311,7 @@ async def test_a_process_that_cannot_serve_is_a_failure_with_the_reason(
 async def test_what_a_handler_prints_and_logs_goes_where_the_workers_does(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    fresh = Shop()
+    fresh = IsolatedAttempts()
     await fresh.result("speak")
     await fresh.close()
     out, err = capfd.readouterr()

@@ -25,7 +25,7 @@ from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.isolation import process_execution, protocol
 from asyncjob_worker.leases.held_job import HeldJob
 from support.isolated_family_app import app
-from support.isolation import Shop, begin_with, job, until
+from support.isolation import IsolatedAttempts, begin_with, job, until
 from support.worker_parts import Call, ScriptedSession
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -86,13 +86,13 @@ class Namespace(ScriptedSession):
 
 
 class ProxyHarness:
-    """A shop whose handlers submit into a namespace."""
+    """A attempts whose handlers submit into a namespace."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.namespace = Namespace()
         self.own: list[AttemptChildJobs] = []
-        self.shop = Shop(app=app, begin=begin_with(TARGET), children=self._children)
+        self.attempts = IsolatedAttempts(app=app, begin=begin_with(TARGET), children=self._children)
 
     def _children(self, held: HeldJob) -> AttemptChildJobs:
         self.own.append(AttemptChildJobs(self.namespace.session, held))
@@ -103,14 +103,14 @@ class ProxyHarness:
         return file.read_text().splitlines() if file.exists() else []
 
     async def run(self, type_: str, payload: Any = None) -> PhaseChange:
-        move = await self.shop.run(job(type_, payload))
+        move = await self.attempts.run(job(type_, payload))
         assert move
         return move
 
     async def stopped(self, type_: str, why: Stop) -> PhaseChange | None:
         """Run a handler that waits for ever for a child, and stop it then."""
         of = job(type_)
-        running = asyncio.ensure_future(self.shop.run(of))
+        running = asyncio.ensure_future(self.attempts.run(of))
         await until(lambda: "waiting" in self.trace(), "the handler waits")
         of.stop(why)
         return await running
@@ -123,7 +123,7 @@ async def shared_harness(tmp_path_factory: pytest.TempPathFactory) -> AsyncItera
         patch.setenv("FAMILY_FOLDER", str(folder))
         harness = ProxyHarness(folder)
         yield harness
-        await harness.shop.close()
+        await harness.attempts.close()
 
 
 @pytest.fixture
@@ -138,16 +138,16 @@ def harness(shared_harness: ProxyHarness) -> ProxyHarness:
 async def test_children_are_submitted_at_a_time_and_waited_for(
     harness: ProxyHarness, type_: str
 ) -> None:
-    result = await harness.shop.result(type_, 6)
+    result = await harness.attempts.result(type_, 6)
     assert result == {"results": [{"n": str(number)} for number in range(6)], "all": 6}
     names = sorted(harness.namespace.jobs)
-    await harness.shop.result(type_, 6)
+    await harness.attempts.result(type_, 6)
     assert sorted(harness.namespace.jobs) == names
 
 
 async def test_errors_arrive_as_the_classes_that_an_except_names(harness: ProxyHarness) -> None:
     harness.namespace.may_list = False
-    caught = await harness.shop.result("excepts")
+    caught = await harness.attempts.result("excepts")
     assert [each[0] for each in caught] == [
         "SubmitForbiddenError",
         "SubmitRefusedError",
@@ -175,7 +175,7 @@ async def test_success_counts_only_once_all_that_was_submitted_is_stored(
 ) -> None:
     harness.namespace.held_back = {"kept"}
     of = job("forgets", "kept")
-    running = asyncio.ensure_future(harness.shop.run(of))
+    running = asyncio.ensure_future(harness.attempts.run(of))
     await until(lambda: harness.own and harness.own[0]._in_flight, "the child is on its way")
     # Nothing tells from outside that a handler has returned and is not done: so it gets time.
     done, _ = await asyncio.wait({running}, timeout=0.1)
@@ -190,9 +190,9 @@ async def test_what_a_failed_run_has_sent_is_stored_before_the_success_of_the_ne
     harness: ProxyHarness,
 ) -> None:
     harness.namespace.held_back = {"kept"}
-    running = asyncio.ensure_future(harness.shop.run(job("fails-once")))
+    running = asyncio.ensure_future(harness.attempts.run(job("fails-once")))
     await until(lambda: harness.own and harness.own[0]._in_flight, "the child is on its way")
-    await until(lambda: harness.shop.pool._idle, "both runs are over")
+    await until(lambda: harness.attempts.pool._idle, "both runs are over")
     harness.namespace.gate.set()
     move = await running
     assert move
@@ -202,15 +202,15 @@ async def test_what_a_failed_run_has_sent_is_stored_before_the_success_of_the_ne
 async def test_a_stop_while_submissions_are_awaited_counts(harness: ProxyHarness) -> None:
     harness.namespace.held_back = {"kept"}
     of = job("forgets", "kept")
-    running = asyncio.ensure_future(harness.shop.run(of))
+    running = asyncio.ensure_future(harness.attempts.run(of))
     await until(lambda: harness.own and harness.own[0]._in_flight, "the child is on its way")
-    processes = set(harness.shop.pool._processes)
+    processes = set(harness.attempts.pool._processes)
     of.stop(Stop.DRAINING)
     move = await running
     harness.namespace.gate.set()
     assert move
     assert (move.reason, harness.namespace.jobs) == (Reason.RELEASED, {})
-    assert harness.shop.pool._processes == processes, "it had to be killed"
+    assert harness.attempts.pool._processes == processes, "it had to be killed"
 
 
 async def test_an_async_handler_that_waits_is_interrupted_once_and_cleans_up(
@@ -235,7 +235,7 @@ async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(
     harness: ProxyHarness,
 ) -> None:
     harness.namespace.held_back = {"last"}
-    running = asyncio.ensure_future(harness.shop.run(job("gives-up")))
+    running = asyncio.ensure_future(harness.attempts.run(job("gives-up")))
     await until(lambda: "gave up" in harness.trace(), "the handler gives up")
     await until(lambda: not harness.own[0]._poller._waits, "nobody looks")
     harness.namespace.gate.set()
@@ -247,11 +247,13 @@ async def test_what_a_handler_does_not_wait_for_any_more_is_not_looked_at(
 async def test_a_job_that_is_over_submits_nothing_by_the_next_one_of_its_process(
     harness: ProxyHarness,
 ) -> None:
-    shop = Shop(most=1, app=app, begin=begin_with(TARGET), children=harness._children)
-    assert await shop.result("keeps") == "submitted"
+    attempts = IsolatedAttempts(
+        most=1, app=app, begin=begin_with(TARGET), children=harness._children
+    )
+    assert await attempts.result("keeps") == "submitted"
     harness.namespace.jobs.clear()
-    assert await shop.result("keeps") == "the attempt is over: it has ended"
-    await shop.close()
+    assert await attempts.result("keeps") == "the attempt is over: it has ended"
+    await attempts.close()
     assert harness.namespace.jobs == {}
 
 
@@ -269,10 +271,10 @@ async def test_answers_that_no_frame_takes_are_an_error_with_their_size(
 
 
 async def test_where_nobody_submits_that_is_what_the_handler_hears() -> None:
-    shop = Shop(app=app, begin=begin_with(TARGET))
-    move = await shop.run(job("forgets", "x"))
-    assert shop.pool._idle, "it was no answer, but the end of the process"
-    await shop.close()
+    attempts = IsolatedAttempts(app=app, begin=begin_with(TARGET))
+    move = await attempts.run(job("forgets", "x"))
+    assert attempts.pool._idle, "it was no answer, but the end of the process"
+    await attempts.close()
     assert move
     assert "child jobs are not available in this runner: x" in str(move.fields["message"])
 
@@ -287,18 +289,18 @@ async def test_a_submission_is_tried_until_it_is_answered(harness: ProxyHarness)
 
     harness.namespace.create = shaky  # type: ignore[method-assign]
     with capture_logs():
-        assert await harness.shop.result("forgets", "kept") == "done"
+        assert await harness.attempts.result("forgets", "kept") == "done"
     assert list(harness.namespace.jobs) == ["kept"]
 
 
 async def test_a_handler_knows_its_parent_and_its_trace_and_logs_with_them(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    shop = Shop(app=app, begin=begin_with(TARGET))
+    attempts = IsolatedAttempts(app=app, begin=begin_with(TARGET))
     of = job("plain", spec={"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "priority": 7})
     of.parent = JobParent("p-uid", "p")
-    move = await shop.run(of)
-    await shop.close()
+    move = await attempts.run(of)
+    await attempts.close()
     assert move
     known: Any = move.fields["result"]
     assert (known["trace"], known["priority"]) == ("ab" * 16, 7)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from asyncjob_worker.isolation import pool
-from support.isolation import Shop, is_alive, job, until
+from support.isolation import IsolatedAttempts, is_alive, job, until
 
 WORKER = """
 import asyncio, pathlib, sys
-from support.isolation import Shop, job
+from support.isolation import IsolatedAttempts, job
 
 async def main(folder, type_):
-    shop = Shop()
-    task, pid = await shop.begin(job(type_, folder), pathlib.Path(folder))
+    attempts = IsolatedAttempts()
+    task, pid = await attempts.begin(job(type_, folder), pathlib.Path(folder))
     print(pid, flush=True)
     await task
 
@@ -42,16 +42,16 @@ async def test_the_end_of_the_socket_alone_ends_a_process_and_its_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_SOCKET_LINGER_SECONDS", 1000.0)
-    shop = Shop()
-    task, pid = await shop.begin(job("family", str(tmp_path)), tmp_path)
+    attempts = IsolatedAttempts()
+    task, pid = await attempts.begin(job("family", str(tmp_path)), tmp_path)
     grandchild = int((tmp_path / "grandchild").read_text())
-    child = next(iter(shop.pool._processes))
+    child = next(iter(attempts.pool._processes))
     child._writer.transport.abort()
     move = await task
     assert move
     assert "SIGKILL" in str(move.fields["message"])
     await until(lambda: not is_alive(pid) and not is_alive(grandchild), "both are dead")
-    await shop.close()
+    await attempts.close()
 
 
 async def test_what_a_process_had_started_is_reaped_where_that_is_ours(tmp_path: Path) -> None:
@@ -63,19 +63,19 @@ async def test_what_a_process_had_started_is_reaped_where_that_is_ours(tmp_path:
 
 FIRST_PROCESS = """
 import asyncio, ctypes, os, pathlib, signal, sys
-from support.isolation import Shop, is_left, job, until
+from support.isolation import IsolatedAttempts, is_left, job, until
 
 SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0) == 0
 
 async def main(folder):
-    shop = Shop()
-    task, pid = await shop.begin(job("family", str(folder)), folder)
+    attempts = IsolatedAttempts()
+    task, pid = await attempts.begin(job("family", str(folder)), folder)
     os.kill(pid, signal.SIGKILL)
     await task
     grandchild = int((folder / "grandchild").read_text())
     await until(lambda: not is_left(grandchild), "not even a zombie is left")
-    await shop.close()
+    await attempts.close()
 
 asyncio.run(main(pathlib.Path(sys.argv[1])))
 """

@@ -12,7 +12,7 @@ import pytest_asyncio
 from asyncjob.app.context import Stop
 from asyncjob.lifecycle.phases import Phase, Reason
 from support.isolated_family_app import app
-from support.isolation import Shop, begin_with, is_left, job, until
+from support.isolation import IsolatedAttempts, begin_with, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -21,9 +21,9 @@ TARGET = "support.isolated_family_app:app"
 
 @dataclass
 class ResourcesHarness:
-    """A shop of the app with resources, and what these have noted."""
+    """A attempts of the app with resources, and what these have noted."""
 
-    shop: Shop
+    attempts: IsolatedAttempts
     folder: Path
 
     def trace(self) -> list[str]:
@@ -36,23 +36,23 @@ async def harness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[ResourcesHarness]:
     monkeypatch.setenv("FAMILY_FOLDER", str(tmp_path))
-    shop = Shop(app=app, begin=begin_with(TARGET))
-    yield ResourcesHarness(shop, tmp_path)
-    await shop.close()
+    attempts = IsolatedAttempts(app=app, begin=begin_with(TARGET))
+    yield ResourcesHarness(attempts, tmp_path)
+    await attempts.close()
 
 
 async def test_they_are_opened_once_when_needed_and_closed_in_reverse(
     harness: ResourcesHarness, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    shop = harness.shop
-    pid = (await shop.result("plain"))["pid"]
+    attempts = harness.attempts
+    pid = (await attempts.result("plain"))["pid"]
     assert harness.trace() == []
-    assert await shop.result("uses-sync") == [pid, pid]
+    assert await attempts.result("uses-sync") == [pid, pid]
     assert harness.trace() == ["open pool"]
-    assert await shop.result("uses", 3) == [3, pid, pid, None]
-    assert await shop.result("uses") == [0, pid, pid, None]
+    assert await attempts.result("uses", 3) == [3, pid, pid, None]
+    assert await attempts.result("uses") == [0, pid, pid, None]
     assert harness.trace() == ["open pool", "open files"]
-    await shop.close()
+    await attempts.close()
     assert harness.trace() == ["open pool", "open files", "close files", "close pool"]
     (line,) = (line for line in capfd.readouterr().err.splitlines() if "nobody's job" in line)
     assert "job=" not in line
@@ -61,9 +61,9 @@ async def test_they_are_opened_once_when_needed_and_closed_in_reverse(
 async def test_one_that_cannot_be_opened_fails_the_attempt_and_the_next_has_a_new_process(
     harness: ResourcesHarness,
 ) -> None:
-    pid = (await harness.shop.result("plain"))["pid"]
+    pid = (await harness.attempts.result("plain"))["pid"]
     (harness.folder / "dry").touch()
-    move = await harness.shop.run(job("uses"))
+    move = await harness.attempts.run(job("uses"))
     assert move
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert "crashes" not in move.fields
@@ -73,15 +73,15 @@ async def test_one_that_cannot_be_opened_fails_the_attempt_and_the_next_has_a_ne
     assert error["message"] == f"resource (support.isolated_family_app.pool) {why}"
     await until(lambda: not is_left(pid), "the process is replaced")
     (harness.folder / "dry").unlink()
-    assert (await harness.shop.result("uses"))[1] != pid
+    assert (await harness.attempts.result("uses"))[1] != pid
 
 
 async def test_a_stop_interrupts_the_opening(harness: ResourcesHarness) -> None:
     (harness.folder / "slow").touch()
     of = job("uses")
-    running = asyncio.ensure_future(harness.shop.run(of))
+    running = asyncio.ensure_future(harness.attempts.run(of))
     await until(harness.trace, "the pool is being opened")
-    (child,) = harness.shop.pool._processes
+    (child,) = harness.attempts.pool._processes
     of.stop(Stop.DRAINING)
     move = await running
     assert move
@@ -90,5 +90,5 @@ async def test_a_stop_interrupts_the_opening(harness: ResourcesHarness) -> None:
 
 
 async def test_what_they_take_is_not_held_against_the_next_job(harness: ResourcesHarness) -> None:
-    pid = await harness.shop.result("heavy")
-    assert await harness.shop.result("heavy") == pid
+    pid = await harness.attempts.result("heavy")
+    assert await harness.attempts.result("heavy") == pid

@@ -16,36 +16,36 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.metrics import Metrics
 from support.callbacks import ignore
-from support.isolation import Shop, is_alive, is_left, job, until
+from support.isolation import IsolatedAttempts, is_alive, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.mark.parametrize("type_", ["obey", "obey-sync", "obey-blocking"])
 async def test_a_handler_that_obeys_has_its_time_and_keeps_its_process(
-    shop: Shop, tmp_path: Path, type_: str
+    attempts: IsolatedAttempts, tmp_path: Path, type_: str
 ) -> None:
     of = job(type_, str(tmp_path))
-    task, pid = await shop.begin(of, tmp_path)
+    task, pid = await attempts.begin(of, tmp_path)
     of.stop(Stop.DRAINING)
     move = await task
     assert move
     assert (move.target, move.reason) == (Phase.QUEUED, Reason.RELEASED)
     assert (tmp_path / "obeyed").read_text() == "True"
-    assert (await shop.result("look"))["pid"] == pid
+    assert (await attempts.result("look"))["pid"] == pid
 
 
 async def stopped(of: HeldJob, why: Stop, folder: Path, wait: float = 0.05) -> PhaseChange | None:
     """Start a handler that ignores everything, stop it, and see its process gone."""
-    shop = Shop(stop_grace_seconds=wait)
+    attempts = IsolatedAttempts(stop_grace_seconds=wait)
     try:
-        task, pid = await shop.begin(of, folder)
+        task, pid = await attempts.begin(of, folder)
         of.stop(why)
         async with asyncio.timeout(10):
             move = await task
         assert not is_left(pid)
     finally:
-        await shop.close()
+        await attempts.close()
     return move
 
 
@@ -71,12 +71,12 @@ async def test_a_fenced_one_is_killed_soon_however_patient_the_worker(tmp_path: 
 
 async def test_a_fenced_one_is_killed_though_the_event_loop_stands_still(tmp_path: Path) -> None:
     """By the heartbeat thread, which is the one that notices the lost lease."""
-    heartbeat, shop, of = (
+    heartbeat, attempts, of = (
         HeartbeatThread(None, "ns", 1.0, LivenessCounter(), metrics=Metrics(), blocking_job=ignore),
-        Shop(),
+        IsolatedAttempts(),
         job("spin", str(tmp_path)),
     )
-    task, pid = await shop.begin(of, tmp_path)
+    task, pid = await attempts.begin(of, tmp_path)
     of.sent_at -= 1000
     heartbeat.add(of)
 
@@ -90,74 +90,74 @@ async def test_a_fenced_one_is_killed_though_the_event_loop_stands_still(tmp_pat
     thread.join(10)  # in the event loop: it stands still meanwhile
     assert not is_alive(pid)
     assert await task is None
-    await shop.close()
+    await attempts.close()
 
 
 async def test_a_handler_that_is_over_is_never_killed_for_the_next_one_of_its_process(
-    shop: Shop, tmp_path: Path
+    attempts: IsolatedAttempts, tmp_path: Path
 ) -> None:
     of = job("obey", str(tmp_path))
-    task, pid = await shop.begin(of, tmp_path)
+    task, pid = await attempts.begin(of, tmp_path)
     kill = of.on_fenced
     assert kill is not None
     of.stop(Stop.DRAINING)
     await task
     assert of.on_fenced is None
     kill()
-    assert (await shop.result("look"))["pid"] == pid
+    assert (await attempts.result("look"))["pid"] == pid
 
 
 async def test_a_cancelled_one_that_is_fenced_meanwhile_is_killed_soon(tmp_path: Path) -> None:
-    shop = Shop()
+    attempts = IsolatedAttempts()
     of = job("spin", str(tmp_path), spec={"cancelGraceSeconds": 1000})
-    task, pid = await shop.begin(of, tmp_path)
+    task, pid = await attempts.begin(of, tmp_path)
     of.stop(Stop.CANCELLED)
     await asyncio.sleep(0)
     of.stop(Stop.FENCED)
     async with asyncio.timeout(10):
         assert await task is None
     assert not is_left(pid)
-    await shop.close()
+    await attempts.close()
 
 
 async def test_the_execution_timeout_ends_it_without_anybodys_help(tmp_path: Path) -> None:
-    shop = Shop(stop_grace_seconds=0.05)
-    await shop.result("look")
+    attempts = IsolatedAttempts(stop_grace_seconds=0.05)
+    await attempts.result("look")
     effective = {**BUILT_IN_POLICY.to_json(), "executionTimeoutSeconds": 2}
     of = job("spin", str(tmp_path), effective=effective)
-    task, pid = await shop.begin(of, tmp_path)
+    task, pid = await attempts.begin(of, tmp_path)
     move = await task
     assert move
     assert move.reason is Reason.EXECUTION_TIMEOUT
     assert not is_left(pid)
-    await shop.close()
+    await attempts.close()
 
 
 async def test_one_that_is_stopped_before_its_process_is_ready_never_begins(
     tmp_path: Path,
 ) -> None:
-    shop = Shop()
+    attempts = IsolatedAttempts()
     of = job("spin", str(tmp_path))
-    task = asyncio.ensure_future(shop.run(of))
+    task = asyncio.ensure_future(attempts.run(of))
     await asyncio.sleep(0)
     of.stop(Stop.DRAINING)
     move = await task
     assert move
     assert move.reason is Reason.RELEASED
-    await shop.close()
+    await attempts.close()
     assert not (tmp_path / "started").exists()
 
 
 async def test_a_worker_that_ends_kills_what_is_at_work_and_asks_what_is_not(
     tmp_path: Path,
 ) -> None:
-    shop = Shop()
-    idle = (await shop.result("look"))["pid"]
-    task, busy = await shop.begin(job("spin", str(tmp_path)), tmp_path)
-    idle = (await shop.result("look"))["pid"]
+    attempts = IsolatedAttempts()
+    idle = (await attempts.result("look"))["pid"]
+    task, busy = await attempts.begin(job("spin", str(tmp_path)), tmp_path)
+    idle = (await attempts.result("look"))["pid"]
     assert idle != busy
-    child = next(iter(shop.pool._idle))
-    await shop.close()
+    child = next(iter(attempts.pool._idle))
+    await attempts.close()
     assert child.exited.result() == 0
     assert not is_left(idle)
     assert not is_left(busy)

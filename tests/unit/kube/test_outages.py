@@ -33,7 +33,7 @@ CLIENTS = 100
 LATENCY = 0.02
 
 
-class Weather:
+class ServerFaults:
     """What becomes of each request, as of a moment; notes who asked when."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -59,8 +59,8 @@ class Crowd:
     def __init__(self, loop: SimulationLoop) -> None:
         self.loop = loop
         self.server = memory_server(loop.time)
-        self.weather = Weather(loop.time)
-        self.connections = MemoryConnections(self.server, self.weather)
+        self.faults = ServerFaults(loop.time)
+        self.connections = MemoryConnections(self.server, self.faults)
         self.listed: list[float] = []
         self.seen: list[float] = []
 
@@ -108,15 +108,15 @@ AWAY = Fault(before=LATENCY, lost="before")
 
 def test_all_are_back_ten_seconds_after_an_outage_and_not_all_at_once(crowd: Crowd) -> None:
     async def story() -> None:
-        crowd.weather.fault = AWAY
+        crowd.faults.fault = AWAY
         async with crowd.following():
             await asyncio.sleep(600.0)
-            before = len(crowd.weather.asked)
+            before = len(crowd.faults.asked)
             await asyncio.sleep(300.0)
-            tries = len(crowd.weather.asked) - before
+            tries = len(crowd.faults.asked) - before
             assert tries <= CLIENTS * 300.0 / (MAX_OUTAGE_BACKOFF / 2)
             back_at = crowd.loop.time()
-            crowd.weather.fault = NO_FAULT
+            crowd.faults.fault = NO_FAULT
             await asyncio.sleep(MAX_OUTAGE_BACKOFF + 1.0)
         assert len(crowd.listed) == CLIENTS
         assert max(crowd.listed) - back_at <= MAX_OUTAGE_BACKOFF + 1.0
@@ -133,10 +133,10 @@ def test_watches_that_broke_off_in_an_outage_see_what_came_ten_seconds_after_it(
         async with crowd.following():
             await asyncio.sleep(60.0)
             assert len(crowd.listed) == CLIENTS
-            crowd.weather.fault, crowd.weather.cut = AWAY, True
+            crowd.faults.fault, crowd.faults.cut = AWAY, True
             await crowd.create("breaks-the-watches")
             await asyncio.sleep(120.0)
-            crowd.weather.fault, crowd.weather.cut = NO_FAULT, False
+            crowd.faults.fault, crowd.faults.cut = NO_FAULT, False
             listed_before = len(crowd.listed)
             await asyncio.sleep(MAX_OUTAGE_BACKOFF + 1.0)
             back = len(crowd.listed) - listed_before + len(crowd.seen)
@@ -151,14 +151,14 @@ def test_all_wait_as_long_as_the_server_asks_and_do_not_come_back_together(crowd
     async def story() -> None:
         async with crowd.following():
             await asyncio.sleep(60.0)
-            crowd.weather.cut = True
-            crowd.weather.fault = Fault(before=LATENCY, status=429, retry_after=8)
+            crowd.faults.cut = True
+            crowd.faults.fault = Fault(before=LATENCY, status=429, retry_after=8)
             await crowd.create("breaks-the-watches")
             cut_at = crowd.loop.time()
             await asyncio.sleep(25.0)
-        first = sorted(crowd.weather.asked_since(cut_at))[:CLIENTS]
+        first = sorted(crowd.faults.asked_since(cut_at))[:CLIENTS]
         by_client: dict[str, list[float]] = {}
-        for client, at in crowd.weather.asked:
+        for client, at in crowd.faults.asked:
             if at >= cut_at:
                 by_client.setdefault(client, []).append(at)
         waits = [

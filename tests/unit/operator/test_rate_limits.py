@@ -8,7 +8,7 @@ from support.snapshots import at, stamp
 TEN = StartRateLimit(10, 1)
 
 
-class Clerk:
+class StartRecorder:
     """Takes what the pace allows and writes it down, as an operator does."""
 
     def __init__(self, rate: StartRateLimit) -> None:
@@ -25,29 +25,29 @@ class Clerk:
 
 
 def test_no_window_holds_more_than_the_rate_however_often_one_asks() -> None:
-    clerk, taken = Clerk(TEN), dict[float, int]()
+    recorder, taken = StartRecorder(TEN), dict[float, int]()
     for tick in range(500):
         now = tick * 0.007
-        taken[now] = clerk.take(now, wanted=3)
+        taken[now] = recorder.take(now, wanted=3)
     for start in taken:
         assert sum(count for at, count in taken.items() if start <= at < start + 1) <= 10
     assert sum(taken.values()) >= 30
 
 
 def test_the_next_place_comes_when_the_oldest_start_leaves_the_window() -> None:
-    clerk = Clerk(TEN)
-    assert clerk.take(0.0, 10) == 10
-    room = clerk.pace.allowance(TEN, at(0.4))
+    recorder = StartRecorder(TEN)
+    assert recorder.take(0.0, 10) == 10
+    room = recorder.pace.allowance(TEN, at(0.4))
     assert (room.count, room.next_at) == (0, 1.0)
-    assert clerk.take(1.0, 20) == 10
+    assert recorder.take(1.0, 20) == 10
 
 
 def test_what_is_written_down_stays_short_whatever_the_rate() -> None:
-    clerk = Clerk(StartRateLimit(1_000_000, 1000))
+    recorder = StartRecorder(StartRateLimit(1_000_000, 1000))
     for tick in range(10_000):
-        clerk.take(tick * 0.1, 5)
-    assert len(clerk.starts) <= 51
-    assert sum(entry.count for entry in clerk.starts) == 50_000
+        recorder.take(tick * 0.1, 5)
+    assert len(recorder.starts) <= 51
+    assert sum(entry.count for entry in recorder.starts) == 50_000
 
 
 def test_another_replicas_wrong_clock_makes_no_room_early() -> None:
@@ -124,17 +124,17 @@ def test_a_place_of_which_no_start_is_known_counts_nothing() -> None:
 
 def test_starts_within_a_fiftieth_of_the_period_are_one_with_the_time_of_the_last() -> None:
     for second, written in ((0.9, [(0.9, 3)]), (1.0, [(0.0, 2), (1.0, 1)])):
-        clerk = Clerk(StartRateLimit(10, 50))
-        clerk.take(0.0, 2)
-        clerk.take(second, 1)
-        assert [(start.time, start.count) for start in clerk.starts] == [
+        recorder = StartRecorder(StartRateLimit(10, 50))
+        recorder.take(0.0, 2)
+        recorder.take(second, 1)
+        assert [(start.time, start.count) for start in recorder.starts] == [
             (stamp(at_), count) for at_, count in written
         ]
 
 
 def test_the_next_place_comes_with_the_oldest_of_several_starts() -> None:
-    clerk = Clerk(StartRateLimit(4, 10))
-    clerk.take(0.0, 2)
-    clerk.take(5.0, 2)
-    assert clerk.pace.allowance(clerk.rate, at(6.0)).next_at == 10.0
-    assert clerk.take(10.0, 4) == 2
+    recorder = StartRecorder(StartRateLimit(4, 10))
+    recorder.take(0.0, 2)
+    recorder.take(5.0, 2)
+    assert recorder.pace.allowance(recorder.rate, at(6.0)).next_at == 10.0
+    assert recorder.take(10.0, 4) == 2

@@ -50,7 +50,7 @@ class Leadership:
         await self.event.wait()
 
 
-class Office:
+class PoolHarness:
     """A dispatch and all that belongs to it."""
 
     def __init__(self) -> None:
@@ -70,71 +70,71 @@ class Office:
 
 
 async def test_nothing_is_begun_before_leading_and_all_of_it_afterwards() -> None:
-    office = Office()
-    office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run(loop_health()))
-    await office.turn()
-    assert office.actor.active == 0
-    office.leadership.event.set()
-    office.actor.gate.set()
-    await office.turn()
-    assert office.actor.acted == ["a"]
-    assert office.looked == ["a"]
+    harness = PoolHarness()
+    harness.todo.add("a")
+    running = asyncio.create_task(harness.dispatch.run(loop_health()))
+    await harness.turn()
+    assert harness.actor.active == 0
+    harness.leadership.event.set()
+    harness.actor.gate.set()
+    await harness.turn()
+    assert harness.actor.acted == ["a"]
+    assert harness.looked == ["a"]
     running.cancel()
 
 
 async def test_only_so_many_are_acted_on_at_once_and_each_only_once() -> None:
-    office = Office()
-    office.leadership.event.set()
+    harness = PoolHarness()
+    harness.leadership.event.set()
     for number in range(100):
-        office.todo.add(str(number))
-    running = asyncio.create_task(office.dispatch.run(loop_health()))
-    await office.turn()
-    office.todo.add("0")
-    assert office.actor.active == MAX_CONCURRENT_RECONCILES
-    office.actor.gate.set()
-    await office.turn()
-    assert office.actor.most == MAX_CONCURRENT_RECONCILES
-    assert sorted(office.actor.acted) == sorted(map(str, range(100)))
+        harness.todo.add(str(number))
+    running = asyncio.create_task(harness.dispatch.run(loop_health()))
+    await harness.turn()
+    harness.todo.add("0")
+    assert harness.actor.active == MAX_CONCURRENT_RECONCILES
+    harness.actor.gate.set()
+    await harness.turn()
+    assert harness.actor.most == MAX_CONCURRENT_RECONCILES
+    assert sorted(harness.actor.acted) == sorted(map(str, range(100)))
     running.cancel()
 
 
 async def test_a_job_that_breaks_its_actor_stops_nobody_else() -> None:
-    office = Office()
-    office.leadership.event.set()
-    office.actor.gate.set()
+    harness = PoolHarness()
+    harness.leadership.event.set()
+    harness.actor.gate.set()
     for uid in ("bad", "good"):
-        office.todo.add(uid)
-    running = asyncio.create_task(office.dispatch.run(loop_health()))
-    await office.turn()
-    assert office.actor.acted == ["good"]
-    assert office.actor.broke == ["bad"]
+        harness.todo.add(uid)
+    running = asyncio.create_task(harness.dispatch.run(loop_health()))
+    await harness.turn()
+    assert harness.actor.acted == ["good"]
+    assert harness.actor.broke == ["bad"]
     running.cancel()
 
 
 async def test_what_has_begun_is_finished_after_the_end() -> None:
-    office = Office()
-    office.leadership.event.set()
-    office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run(loop_health()))
-    await office.turn()
+    harness = PoolHarness()
+    harness.leadership.event.set()
+    harness.todo.add("a")
+    running = asyncio.create_task(harness.dispatch.run(loop_health()))
+    await harness.turn()
     running.cancel()
-    office.actor.gate.set()
-    await office.dispatch.drain(1)
-    assert office.actor.acted == ["a"]
+    harness.actor.gate.set()
+    await harness.dispatch.drain(1)
+    assert harness.actor.acted == ["a"]
 
 
 async def test_what_does_not_finish_is_cut_off() -> None:
-    office = Office()
-    office.leadership.event.set()
-    office.todo.add("a")
-    running = asyncio.create_task(office.dispatch.run(loop_health()))
-    await office.turn()
+    harness = PoolHarness()
+    harness.leadership.event.set()
+    harness.todo.add("a")
+    running = asyncio.create_task(harness.dispatch.run(loop_health()))
+    await harness.turn()
     running.cancel()
-    await office.dispatch.drain(0.01)
-    await office.turn()
-    assert office.actor.acted == []
-    assert office.looked == ["a"]
+    await harness.dispatch.drain(0.01)
+    await harness.turn()
+    assert harness.actor.acted == []
+    assert harness.looked == ["a"]
 
 
 def test_pauses_double_up_to_their_cap_and_start_anew_after_a_success() -> None:

@@ -1,4 +1,4 @@
-"""The four clients, with one face: an async one is driven by a loop in a thread of its own."""
+"""The four clients with one interface: a loop in a thread of its own drives an async one."""
 
 import asyncio
 import contextlib
@@ -95,7 +95,7 @@ def async_rest(full_stack: FullStack) -> Iterator[Jobs]:
         blocking.until_done(client.close())
 
 
-FACES = {
+ALL_CLIENTS = {
     "kubernetes": kubernetes,
     "async-kubernetes": async_kubernetes,
     "rest": rest,
