@@ -47,7 +47,7 @@ def evaluation(
     quarantine: Quarantine | None = None,
     metrics: JobMetrics | None = None,
 ) -> Evaluation:
-    """Return an evaluator; metrics go to a registry of its own unless they are given."""
+    """Return an evaluator; without `metrics` it counts nothing, as a standby."""
     quarantine = quarantine or vitals.quarantine()
     delaying_queue = DelayingQueue()
     caches = JobCaches(
@@ -64,6 +64,6 @@ def evaluation(
         now=now,
         queue_stats=queue_stats,
         quarantine=quarantine,
-        metrics=metrics or JobMetrics(CollectorRegistry(), lambda: True, lambda: now().monotonic),
+        metrics=metrics or JobMetrics(CollectorRegistry(), lambda: False, lambda: now().monotonic),
     )
     return Evaluation(evaluator, caches, delaying_queue, queue_stats)
