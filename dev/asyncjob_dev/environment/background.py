@@ -218,7 +218,7 @@ def _is_complete(layout: EnvironmentPaths) -> bool:
 
 GUIDE = """
 Use it:
-  export KUBECONFIG={kubeconfig} PATH={bin}:$PATH
+  export KUBECONFIG={kubeconfig} PATH={bin}:{scripts}:$PATH
   kubectl apply -f examples/flaky-call.yaml
   kubectl get asyncjobs --watch
   kubectl get asyncjob flaky-call -o yaml
@@ -249,6 +249,7 @@ def usage_guide(layout: EnvironmentPaths, here: Path) -> str:
     return GUIDE.format(
         kubeconfig=short_path(layout.kubeconfig, here, "$PWD/"),
         bin=short_path(layout.bin, here, "$PWD/"),
+        scripts=short_path(Path(sys.executable).parent, here, "$PWD/"),
         logs=short_path(layout.logs, here),
         gateway=f"http://127.0.0.1:{state.gateway_port if state else GATEWAY_PORT}",
     ).rstrip()

@@ -93,7 +93,7 @@ Ready after {seconds:.0f} s.
 In another terminal:
 
   export KUBECONFIG={kubeconfig}{path}
-  asyncjob submit {example}
+  asyncjob submit {example} [FIELD=VALUE ...] --wait
   kubectl get asyncjobs --watch
 
 Ctrl-C ends it. Jobs are kept in {folder}; --wipe forgets them.
@@ -120,6 +120,6 @@ def guide(
         logs=short_path(layout.logs, here),
         kubeconfig=short_path(layout.kubeconfig, here, "$PWD/"),
         path=path,
-        example=f"{job_types[0]} --wait" if job_types else "TYPE --wait",
+        example=job_types[0] if job_types else "TYPE",
         folder=short_path(layout.folder, here),
     )

@@ -1,5 +1,6 @@
 """What the background process tells, and how people read it."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,4 +40,5 @@ def test_the_table_names_what_runs_and_what_has_ended(tmp_path: Path) -> None:
 
 def test_the_guide_can_be_pasted_from_the_folder_one_is_in(tmp_path: Path) -> None:
     text = usage_guide(EnvironmentPaths(tmp_path / "project" / ".dev"), tmp_path / "project")
-    assert "export KUBECONFIG=$PWD/.dev/kubeconfig PATH=$PWD/.dev/bin:$PATH" in text
+    scripts = Path(sys.executable).parent
+    assert f"export KUBECONFIG=$PWD/.dev/kubeconfig PATH=$PWD/.dev/bin:{scripts}:$PATH" in text
