@@ -108,11 +108,11 @@ def seen(
     observation = observe(None, view, queue, at(first), just_changed=True)
     known = holder or HolderStatus(pods_known=True, pod=pod(), newest_worker=WORKER)
     return Snapshot(
-        view, observation, options or DecisionOptions(), queue, known, rival_among(others)
+        view, observation, options or DecisionOptions(), queue, known, competitor_among(others)
     )
 
 
-def rival_among(others: tuple[JobView, ...]) -> JobView | None:
+def competitor_among(others: tuple[JobView, ...]) -> JobView | None:
     """Return the first of them that is live."""
     return min(filter(is_live, others), key=dedup_rank, default=None)
 

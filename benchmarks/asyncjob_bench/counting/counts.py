@@ -64,7 +64,7 @@ class _NoActions:
         raise AssertionError(f"a plain job does not die: {job.name}: {message}")
 
 
-def new_observer() -> JobEvaluator:
+def new_evaluator() -> JobEvaluator:
     """Return the part of a standby that takes in jobs: its metrics count nothing."""
     quarantine = Quarantine(lambda: 0.0, lambda _kind: None)
     delaying_queue, actions = DelayingQueue(), _NoActions()
@@ -93,7 +93,7 @@ def new_observer() -> JobEvaluator:
 
 def operator_instructions_per_job(known: int) -> float:
     """Return our own instructions for the three events of a job, beside so many that wait."""
-    watching = new_observer()
+    watching = new_evaluator()
     for number in range(known):
         watching.on_update(job_states.queued(number), just_changed=True)
     for number in range(FIRST - OPERATOR_WARM_UP, FIRST):
@@ -230,7 +230,7 @@ def operator_growth() -> float:
 
 def waiting_blocks() -> float:
     """Return what the operator keeps of a job that waits."""
-    watching = new_observer()
+    watching = new_evaluator()
     return blocks_kept(
         lambda number: watching.on_update(job_states.queued(number), just_changed=True), BLOCKS_OF
     )
@@ -238,7 +238,7 @@ def waiting_blocks() -> float:
 
 def finished_blocks() -> float:
     """Return what the operator keeps of a finished job."""
-    watching = new_observer()
+    watching = new_evaluator()
     return blocks_kept(
         lambda number: watching.on_update(job_states.completed(number), just_changed=True),
         BLOCKS_OF,

@@ -99,7 +99,7 @@ class Environment:
         self._on_step(f"starting operator, gateway and workers ({len(specs)}): {self.settings.app}")
         before = leader(self.api)
         services = started.enter_context(self._pods())
-        services.end_leftovers(keep={"operator", "gateway", *(spec.name for spec in specs)})
+        services.end_orphans(keep={"operator", "gateway", *(spec.name for spec in specs)})
         registered = {spec.name: worker_process(self.api, spec.name) for spec in specs}
         self.services = [self._launch(services, build(self.settings)) for build in SERVICES]
         pods = started.enter_context(self._pods())

@@ -51,7 +51,7 @@ class DevPods:
         for document in [*wanted, *objects.read_manifests(rbac)]:
             objects.apply_manifest(self._api, document, self.namespace)
 
-    def end_leftovers(self, keep: Collection[str]) -> None:
+    def end_orphans(self, keep: Collection[str]) -> None:
         """Say of the Pods that a killed supervisor has left that their processes died with it.
 
         So whoever waits for their leases need not. A part whose name is in `keep` takes its Pod

@@ -23,4 +23,4 @@ def jobs(request: pytest.FixtureRequest, full_stack: FullStack) -> Iterator[Jobs
 
 @pytest.fixture
 def scope(full_stack: FullStack) -> ScenarioScope:
-    return ScenarioScope.anew(full_stack)
+    return ScenarioScope.again(full_stack)

@@ -82,7 +82,7 @@ class ScenarioScope:
     number: int
 
     @classmethod
-    def anew(cls, full_stack: FullStack) -> "ScenarioScope":
+    def again(cls, full_stack: FullStack) -> "ScenarioScope":
         """Return a part that nobody has used."""
         return cls(full_stack, next(_numbers))
 

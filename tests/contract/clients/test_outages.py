@@ -35,7 +35,7 @@ def in_background(do: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def test_a_wait_and_a_submit_outlast_a_gateway_that_is_killed(full_stack: FullStack) -> None:
-    scope, gateway = ScenarioScope.anew(full_stack), full_stack.gateway
+    scope, gateway = ScenarioScope.again(full_stack), full_stack.gateway
     seen: list[Job] = []
     watching = threading.Event()
 

@@ -230,7 +230,7 @@ def test_pods_of_a_killed_supervisor_are_said_to_have_ended_and_taken_over_or_de
         worker._reporter.close()  # a killed supervisor says no more
         worker.terminate()
     with DevPods(plane.api, tmp_path / "pods", namespace=space) as pods:
-        pods.end_leftovers(keep={"w"})
+        pods.end_orphans(keep={"w"})
         for worker in (old, gone):
             (left,) = worker.pod()["status"]["containerStatuses"]
             assert left["state"]["terminated"]["exitCode"] == 137

@@ -39,7 +39,7 @@ def test_cancelling_a_dead_letter_dismisses_it(jobs: Jobs, worker: FakeWorker) -
     assert jobs.until_phase("seen", "Cancelled", within=5)["reason"] == "Dismissed"
 
 
-def test_a_redriven_dead_letter_starts_anew_with_fresh_budgets(
+def test_a_redriven_dead_letter_starts_again_with_fresh_budgets(
     jobs: Jobs, worker: FakeWorker
 ) -> None:
     dead_letter(jobs, worker, "revived")

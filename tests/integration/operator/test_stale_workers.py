@@ -80,7 +80,7 @@ async def test_a_worker_that_renews_its_lease_in_the_last_moment_keeps_it(
     access, metrics = await load_access(str(operator_access)), OperatorMetrics()
     async with TooLate(access, field_manager="asyncjob-operator") as session:
         session.worker = FakeWorker(alone)
-        farewell = StaleWorkerCollector(
+        collector = StaleWorkerCollector(
             session,
             (alone.namespace,),
             timeout=120,
@@ -90,6 +90,6 @@ async def test_a_worker_that_renews_its_lease_in_the_last_moment_keeps_it(
             metrics=metrics,
             quarantine=quarantine(),
         )
-        assert [await farewell.collect() for _ in range(2)] == [0, 0]
+        assert [await collector.collect() for _ in range(2)] == [0, 0]
         assert session.worker.announced
         assert "renewTime" in alone.api.get(session.worker.lease_path)["spec"]

@@ -114,7 +114,7 @@ def test_a_deduplication_id_is_free_again_once_its_holder_has_finished(
 def test_of_many_jobs_created_at_once_with_one_deduplication_id_exactly_one_is_let_through(
     jobs: Jobs,
 ) -> None:
-    names = [f"rival-{number}" for number in range(8)]
+    names = [f"competitor-{number}" for number in range(8)]
     with ThreadPoolExecutor(len(names)) as pool:
         list(pool.map(lambda name: jobs.create(name, deduplicationId="race"), names))
 

@@ -116,10 +116,10 @@ async def test_of_32_claimers_one_gets_each_of_1000_jobs_and_losers_do_no_work(
     app, _ = quick_app()
     who = identities(ns, CLAIMERS)
     async with AsyncExitStack() as stack:
-        boss = await admin(ns, stack)
-        await create(boss, ns, [f"j{number}" for number in range(CONTESTED)])
+        admin_session = await admin(ns, stack)
+        await create(admin_session, ns, [f"j{number}" for number in range(CONTESTED)])
         path = collection_path(ns.namespace, JOBS)
-        page: Any = await boss.get(path)
+        page: Any = await admin_session.get(path)
         jobs = [
             Candidate(item["metadata"]["name"], item["metadata"]["resourceVersion"], "count")
             for item in page["items"]
@@ -130,7 +130,7 @@ async def test_of_32_claimers_one_gets_each_of_1000_jobs_and_losers_do_no_work(
             await stack.enter_async_context(competitors[-1].session)
         taken: set[str] = set()
         await asyncio.gather(*(competitor.go(jobs, taken) for competitor in competitors))
-        moves = await claims_seen(boss, path, page["metadata"]["resourceVersion"])
+        moves = await claims_seen(admin_session, path, page["metadata"]["resourceVersion"])
     winners = Counter(name for competitor in competitors for name in competitor.won)
     assert winners == Counter(job.name for job in jobs)
     tokens = {
@@ -171,11 +171,11 @@ async def test_16_idle_workers_hardly_ever_run_for_the_same_job(
 ) -> None:
     app, runs = quick_app()
     async with AsyncExitStack() as stack:
-        boss = await admin(ns, stack)
+        admin_session = await admin(ns, stack)
         people = await stack.enter_async_context(team(app, identities(ns, TEAM), concurrency=1))
         await people.until_acquainted()
         for number in range(SINGLE_JOBS):
-            await create(boss, ns, [f"j{number}"])
+            await create(admin_session, ns, [f"j{number}"])
             await has_run(runs, f"j{number}")
         await all_done(ns, [f"j{number}" for number in range(SINGLE_JOBS)])
         share = ratio(people.won, people.conflicts)
@@ -192,13 +192,13 @@ async def test_16_workers_with_a_full_backlog_hardly_ever_run_for_the_same_job(
     app, runs = quick_app()
     names = [f"j{number}" for number in range(BACKLOG)]
     async with AsyncExitStack() as stack:
-        boss = await admin(ns, stack)
+        admin_session = await admin(ns, stack)
         ns.queue("default", paused=True)
         people = await stack.enter_async_context(team(app, identities(ns, TEAM), concurrency=1))
-        await create(boss, ns, names)
+        await create(admin_session, ns, names)
         await people.until_acquainted()
         queue = f"{collection_path(ns.namespace, QUEUES)}/default"
-        await boss.merge_patch(queue, {"spec": {"paused": False}})
+        await admin_session.merge_patch(queue, {"spec": {"paused": False}})
         await all_done(ns, names)
         share = ratio(people.won, people.conflicts)
     record_property("conflicts_backlog", share)

@@ -99,11 +99,15 @@ def ties(draw: st.DrawFn) -> Dependencies:
 def snapshots(draw: st.DrawFn) -> Snapshot:
     view = draw(jobs())
     queue = QueueView(paused=draw(st.booleans()))
-    rival = draw(st.none() | jobs("other").filter(is_live)) if view.gates.deduplication_id else None
+    competitor = (
+        draw(st.none() | jobs("other").filter(is_live)) if view.gates.deduplication_id else None
+    )
     first = draw(st.floats(0, 100))
     seen = observe(None, view, queue, at(first), just_changed=draw(st.booleans()))
     tied = draw(ties()) if view.gates.depends_on and not view.attempt else NO_DEPENDENCIES
-    return Snapshot(view, seen, DecisionOptions(), queue, draw(holders()), rival, dependencies=tied)
+    return Snapshot(
+        view, seen, DecisionOptions(), queue, draw(holders()), competitor, dependencies=tied
+    )
 
 
 @given(snapshots(), st.floats(100, 10_000), st.floats(0, 0.999))

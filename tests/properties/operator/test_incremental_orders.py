@@ -30,7 +30,7 @@ CONTENDERS = st.builds(
 
 
 @given(st.lists(st.tuples(CONTENDERS, st.booleans())))
-def test_the_first_two_contenders_and_each_ones_rival_are_those_that_sorting_gives(
+def test_the_first_two_contenders_and_each_ones_competitor_are_those_that_sorting_gives(
     events: list[tuple[JobView, bool]],
 ) -> None:
     contenders, known = DuplicateGroup(), dict[str, JobView]()
@@ -96,7 +96,7 @@ class Model:
         max_size=40,
     ),
 )
-def test_the_line_gives_places_in_the_order_that_sorting_anew_gives(
+def test_the_line_gives_places_in_the_order_that_sorting_again_gives(
     ageing: int | None, events: list[PendingJob | str | tuple[int, frozenset[str]]]
 ) -> None:
     line, model = PendingQueue(ageing), Model(ageing)

@@ -32,7 +32,7 @@ def decoded(part: str) -> bytes:
     return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
-def test_a_token_is_signed_anew_with_an_earlier_end(tmp_path: Path) -> None:
+def test_a_token_is_signed_again_with_an_earlier_end(tmp_path: Path) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     file = tmp_path / "key"
     file.write_bytes(

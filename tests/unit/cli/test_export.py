@@ -58,7 +58,7 @@ def test_an_export_holds_all_that_is_known_and_how_much_that_is(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_many_are_read_in_pages_and_anew_where_the_server_has_forgotten_that_moment(
+def test_many_are_read_in_pages_and_again_where_the_server_has_forgotten_that_moment(
     shell: Shell,
 ) -> None:
     wanted = [f"job-{number:04}" for number in range(1200)]

@@ -142,7 +142,9 @@ def test_who_was_suspended_before_is_told_from_who_is_now(shell: Shell, tmp_path
     assert jobs["b"]["metadata"]["labels"] == SUSPENDED
 
 
-def test_children_are_left_to_a_parent_that_submits_them_anew(shell: Shell, tmp_path: Path) -> None:
+def test_children_are_left_to_a_parent_that_submits_them_again(
+    shell: Shell, tmp_path: Path
+) -> None:
     file = a_file(
         tmp_path,
         *(a_job("up", "Running"), a_job("child", parent="up"), a_job("grand", parent="child")),

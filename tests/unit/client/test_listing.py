@@ -66,7 +66,7 @@ def test_the_server_is_asked_for_what_it_can_look_at() -> None:
     assert selector_params(Selection()) == ()
 
 
-def test_a_list_that_took_too_long_is_begun_anew() -> None:
+def test_a_list_that_took_too_long_is_begun_again() -> None:
     class Forgetful(FakeApi):
         """Has pages of one object, and forgets once where a list went on."""
 

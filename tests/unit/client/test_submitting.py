@@ -79,7 +79,7 @@ def test_the_same_key_finds_the_job_however_far_it_is() -> None:
     assert caught.value.job_id == first.id == key_name(NAMESPACE, "k")
 
 
-def test_a_job_that_is_deleted_while_it_is_compared_is_created_anew() -> None:
+def test_a_job_that_is_deleted_while_it_is_compared_is_created_again() -> None:
     api = FakeApi()
     first = submit(api, KEYED)
     original = api.do
@@ -225,10 +225,10 @@ def test_who_gives_no_key_beside_the_id_is_asked_for_nothing_more() -> None:
 def test_of_two_jobs_with_the_key_the_one_that_stays_is_waited_for() -> None:
     api = FakeApi()
     mine = submit(api, keyed("mine"))
-    rival = api.job(mine.id)
-    spec = {**rival["spec"], "deduplicationId": "other"}
-    metadata = {**rival["metadata"], "name": "a-rival", "annotations": {}}
-    api.put({**rival, "metadata": metadata, "spec": spec})
+    competitor = api.job(mine.id)
+    spec = {**competitor["spec"], "deduplicationId": "other"}
+    metadata = {**competitor["metadata"], "name": "a-competitor", "annotations": {}}
+    api.put({**competitor, "metadata": metadata, "spec": spec})
     assert submit(api, keyed("mine")) == Submitted(id=mine.id, created=False, phase="Queued")
     assert api.now > 0
 

@@ -182,7 +182,7 @@ def test_a_downloaded_program_is_found_in_the_cache(harness: ResolverHarness) ->
     assert harness.archive.tries == 1
 
 
-def test_a_changed_pin_is_built_anew(harness: ResolverHarness) -> None:
+def test_a_changed_pin_is_built_again(harness: ResolverHarness) -> None:
     before = harness.resolver().resolve("etcd")
     (harness.root / "tools" / "etcd" / "go.sum").write_text("other")
     assert harness.resolver().resolve("etcd").path != before.path

@@ -54,7 +54,7 @@ def test_the_page_has_the_tables_of_all_rights() -> None:
     assert installation.role_rights() in TEXT
 
 
-def test_a_block_that_would_never_be_made_anew_is_noticed() -> None:
+def test_a_block_that_would_never_be_made_again_is_noticed() -> None:
     begun = "<!-- generated: a -->\n<!-- /generated: a -->\n"
     page = f"{begun}<!-- generated: b -->\n<!-- /generated -->\n"
     with pytest.raises(OpenBlockError, match="is missing: a, b"):

@@ -52,7 +52,7 @@ async def test_who_comes_back_gets_what_came_since(cache: JobCache) -> None:
         assert [one.version for one in follower.drain()[1]] == [103, 104]
 
 
-async def test_who_was_away_for_too_long_has_to_list_anew(cache: JobCache) -> None:
+async def test_who_was_away_for_too_long_has_to_list_again(cache: JobCache) -> None:
     change(cache, 7, 101)
     change(cache, 7, 102)
     for version in range(103, 103 + MAX_BUFFERED_CHANGES):
@@ -65,7 +65,7 @@ async def test_who_was_away_for_too_long_has_to_list_anew(cache: JobCache) -> No
         assert before_the_list.drain() == (True, [])
 
 
-async def test_who_reads_too_slowly_has_to_list_anew_and_goes_on(cache: JobCache) -> None:
+async def test_who_reads_too_slowly_has_to_list_again_and_goes_on(cache: JobCache) -> None:
     with cache.changes.subscribe(everything) as follower:
         for version in range(101, 102 + MAX_LAG):
             change(cache, 1, version)
@@ -74,7 +74,7 @@ async def test_who_reads_too_slowly_has_to_list_anew_and_goes_on(cache: JobCache
         assert [one.version for one in follower.drain()[1]] == [5000]
 
 
-async def test_a_new_list_has_everybody_list_anew(cache: JobCache) -> None:
+async def test_a_new_list_has_everybody_list_again(cache: JobCache) -> None:
     with cache.changes.subscribe(everything) as follower:
         cache.changes.on_listed(200)
         cache.replace([stored(1)])

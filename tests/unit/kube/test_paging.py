@@ -202,7 +202,7 @@ def test_only_the_first_page_is_asked_for_by_the_version_of_the_list() -> None:
     assert state.request_params(asked.items()) == {"labelSelector": "a", **more}
 
 
-def test_a_list_begun_anew_goes_on_from_nowhere() -> None:
+def test_a_list_begun_again_goes_on_from_nowhere() -> None:
     state = ListPager()
     state.record_page(page(), FIRST_PAGE_OBJECTS, 100)
     assert state.params["continue"] == "more"

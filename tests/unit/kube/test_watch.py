@@ -240,7 +240,7 @@ def test_a_round_that_lasted_is_followed_by_the_next_at_once() -> None:
     assert 0.5 <= pace.next_delay(ApiError("away")) <= 1.0
 
 
-def test_pauses_double_up_to_a_cap_and_begin_anew_after_success() -> None:
+def test_pauses_double_up_to_a_cap_and_begin_again_after_success() -> None:
     backoff = ExponentialBackoff(initial=1.0, cap=8.0)
     pauses = [backoff.next_delay() for _ in range(6)]
     for pause, most in zip(pauses, [1, 2, 4, 8, 8, 8], strict=True):

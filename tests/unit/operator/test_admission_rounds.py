@@ -48,7 +48,7 @@ class AdmissionHarness:
         self.session.put(PATH, {"metadata": {"name": "q"}})
         loop = SimpleNamespace(time=lambda: self.time, call_at=self.call_at)
         monkeypatch.setattr(admission, "asyncio", SimpleNamespace(get_running_loop=lambda: loop))
-        self.allotment = ReservationController(
+        self.controller = ReservationController(
             cast("KubeSession", self.session),
             cast("AdmissionRounds", self),
             now=lambda: at(self.time),
@@ -77,7 +77,7 @@ class AdmissionHarness:
             "reclaimed": 0,
         }
         self.plans.append(AdmissionPlan(**{**fields, "next_at": None, **changes}))
-        await self.allotment.reconcile("ns/q")
+        await self.controller.reconcile("ns/q")
 
     def unverified(self, _queue: tuple[str, str]) -> Sequence[Reservation]:
         return ()
@@ -123,7 +123,7 @@ async def test_of_several_times_to_look_again_the_first_counts(harness: Admissio
     assert [timer.when for timer in harness.timers if not timer.cancelled] == [5.0]
 
 
-async def test_a_conflict_is_looked_at_anew_at_once_and_nobody_is_lost(
+async def test_a_conflict_is_looked_at_again_at_once_and_nobody_is_lost(
     harness: AdmissionHarness,
 ) -> None:
     harness.session.fail("PATCH", f"{PATH}/status", ConflictError("changed"))

@@ -45,7 +45,7 @@ def test_a_backfill_creates_the_runs_of_its_range_in_order_and_is_acknowledged()
     assert fields["reason"] == "Backfilled"
 
 
-def test_the_same_range_is_acted_on_once_and_another_anew() -> None:
+def test_the_same_range_is_acted_on_once_and_another_again() -> None:
     done = {**RANGE, "total": 4, "created": 4, "completed": True}
     status = settled("2026-11-20T03:00", backfill=done, **shown("2026-11-20T04:00"))
     assert decided(raw_cron(status=status, backfill=RANGE), "2026-11-20T03:10:00").effect is None

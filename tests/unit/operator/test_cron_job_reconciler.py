@@ -270,14 +270,14 @@ async def test_a_schedule_that_is_gone_is_forgotten() -> None:
     assert harness.session.writes == []
 
 
-async def test_a_schedule_made_anew_under_the_name_is_left_to_its_own_turn() -> None:
+async def test_a_schedule_made_again_under_the_name_is_left_to_its_own_turn() -> None:
     harness = CronJobReconcilerHarness()
     harness.session.objects[PATH]["metadata"] |= {"uid": "another"}
     await harness.actor.reconcile(UID)
     assert harness.session.writes == []
 
 
-async def test_a_schedule_made_anew_is_not_forgotten_for_its_predecessor() -> None:
+async def test_a_schedule_made_again_is_not_forgotten_for_its_predecessor() -> None:
     harness = CronJobReconcilerHarness()
     another: Any = harness.session.put(PATH, harness.session.objects[PATH])
     another["metadata"]["uid"] = "another"

@@ -121,7 +121,7 @@ async def test_one_seen_while_the_list_is_read_is_kept() -> None:
     assert known(schedules) == {"kept", "late"}
 
 
-async def test_one_made_anew_while_the_list_is_read_is_kept() -> None:
+async def test_one_made_again_while_the_list_is_read_is_kept() -> None:
     server, schedules = prepared("again")
     await schedules.resync("ns")
     del server.objects[f"{PATH}/again"]

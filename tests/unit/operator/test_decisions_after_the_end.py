@@ -105,9 +105,9 @@ def test_a_rerun_that_cannot_be_created_holds_no_redrive_up() -> None:
 
 
 def test_a_redrive_refused_and_said_so_holds_no_rerun_up() -> None:
-    rival = job(Phase.RUNNING, "rival", spec={"deduplicationId": "d"})
+    competitor = job(Phase.RUNNING, "competitor", spec={"deduplicationId": "d"})
     spec = {"redrive": 1, "rerun": 1, "deduplicationId": "d"}
-    dead = seen(job(Phase.DEAD_LETTER, spec=spec), others=(rival,))
+    dead = seen(job(Phase.DEAD_LETTER, spec=spec), others=(competitor,))
     assert isinstance(judged(dead, at(0)).effect, RefuseRedrive)
     assert isinstance(judged(replace(dead, refused_redrive=1), at(0)).effect, CreateRerun)
     free = replace(dead, refused_redrive=1, live_duplicate=None)

@@ -45,7 +45,7 @@ def test_a_lease_expires_its_duration_and_a_margin_after_first_sight() -> None:
     assert moved(snapshot, at(162)) == ("Retrying", "LeaseExpired")
 
 
-def test_a_renewal_starts_the_lease_anew() -> None:
+def test_a_renewal_starts_the_lease_again() -> None:
     snapshot = seen(job(Phase.RUNNING), first=100)
     renewed = job(Phase.RUNNING, **running(renewals=1))
     observation = observe(snapshot.observation, renewed, snapshot.queue, at(150), just_changed=True)

@@ -137,7 +137,7 @@ async def test_a_job_that_does_not_exist_is_waited_for_and_then_no_longer() -> N
     )
 
 
-async def test_waiting_for_a_missing_job_begins_anew_when_it_was_there_meanwhile() -> None:
+async def test_waiting_for_a_missing_job_begins_again_when_it_was_there_meanwhile() -> None:
     harness = OperatorHarness(DecisionOptions(missing_dependency_timeout=100))
     harness.create("b", "a")
     await harness.settle()

@@ -117,8 +117,8 @@ def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_go
     for pod in ("a", "b"):
         calls.on_lease_update(roll_lease(pod, 0, types=[pod]))
     unserved = audience.see("first", admitted=True, spec={"type": "a"}, retries=1)
-    hall = audience.caches.admission_cache.get(("ns", "default"))
-    assert hall
+    admission = audience.caches.admission_cache.get(("ns", "default"))
+    assert admission
     place = {"uid": unserved, "name": "first", "time": stamp(0)}
     meta: Any = {"namespace": "ns", "name": "default", "resourceVersion": "900"}
     status: Any = {"reservations": [place]}
@@ -129,16 +129,16 @@ def test_a_place_of_an_admitted_job_goes_to_another_type_when_its_workers_are_go
         audience.see("other", spec={"type": "b"}),
         audience.see("same", spec={"type": "a"}),
     )
-    assert (other in hall.pending, same in hall.pending) == (True, True)
+    assert (other in admission.pending, same in admission.pending) == (True, True)
     calls.on_lease_delete("ns", "asyncjob-worker-a")
-    assert (other in hall.pending, same in hall.pending) == (True, False)
+    assert (other in admission.pending, same in admission.pending) == (True, False)
     audience.pass_time(59)
     assert audience.wanted == {}
     audience.pass_time(1)
     assert audience.wanted == {unserved: "ns/withdraw-unserved"}
     calls.on_lease_update(roll_lease("a2", 60, types=["a"]))
     assert audience.wanted == {}
-    assert same in hall.pending
+    assert same in admission.pending
 
 
 def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_time() -> None:
@@ -148,11 +148,11 @@ def test_a_job_of_an_unknown_type_is_looked_at_when_a_worker_comes_and_not_by_ti
     calls.on_lease_update(roll_lease("a", 0, types=["a"]))
     uid = audience.see("job", spec={"type": "b", "queueTimeoutSeconds": 1000})
     assert audience.delaying_queue._heap.next_time() == 1000
-    hall = audience.caches.admission_cache.get(("ns", "default"))
-    assert hall
-    assert uid not in hall.pending
+    admission = audience.caches.admission_cache.get(("ns", "default"))
+    assert admission
+    assert uid not in admission.pending
     calls.on_lease_update(roll_lease("b", 0, types=["b"]))
-    assert uid in hall.pending
+    assert uid in admission.pending
 
 
 def test_a_dismissed_run_is_removed_with_its_history_although_a_redrive_was_requested() -> None:

@@ -141,7 +141,7 @@ def test_who_has_not_listed_all_jobs_is_neither_ready_nor_fit_but_alive(
     assert operator.check_liveness() == ""
 
 
-def test_when_kopf_lists_anew_that_is_counted_and_what_it_lists_is_compared(
+def test_when_kopf_lists_again_that_is_counted_and_what_it_lists_is_compared(
     harness: OperatorHealthHarness,
 ) -> None:
     operator = harness.operator

@@ -89,7 +89,7 @@ async def test_a_job_created_while_the_list_was_read_is_not_taken_for_deleted() 
     assert "uid-late" in made.caches.store
 
 
-async def test_a_job_of_the_same_name_made_anew_replaces_the_one_deleted() -> None:
+async def test_a_job_of_the_same_name_made_again_replaces_the_one_deleted() -> None:
     server, resync, made = await prepared("a")
     renewed = cast("Any", raw("a"))
     renewed["metadata"]["uid"] = "second"

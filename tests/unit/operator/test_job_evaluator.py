@@ -316,7 +316,7 @@ def test_deaths_found_in_a_list_are_old_news() -> None:
     assert harness.listener.deaths == []
 
 
-def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_anew() -> None:
+def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_again() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(spec={"queueTimeoutSeconds": 10})
     meta = {"namespace": "ns", "name": "default"}
@@ -361,11 +361,11 @@ def test_a_change_of_a_large_queue_counts_who_runs_at_once_and_takes_the_rest_bi
         harness.see(f"waits-{number}")
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "1000"}
     harness.caches.queues.on_update({"metadata": meta, "spec": {"maxConcurrency": 2}})
-    hall = harness.caches.admission_cache.get(("ns", "default"))
-    assert hall
-    assert (set(hall.active), len(hall.pending)) == ({uid}, 0)
+    admission = harness.caches.admission_cache.get(("ns", "default"))
+    assert admission
+    assert (set(admission.active), len(admission.pending)) == ({uid}, 0)
     harness.pass_time(0)
-    assert len(hall.pending) == 300
+    assert len(admission.pending) == 300
 
 
 def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> None:
@@ -382,17 +382,17 @@ def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_pl
     meta = {"namespace": "ns", "name": "default", "resourceVersion": "7"}
     spec: JsonObject = {"maxConcurrency": 1, "unknownType": "DeadLetter"}
     harness.caches.queues.on_update({"metadata": meta, "spec": spec})
-    hall = harness.caches.admission_cache.get(("ns", "default"))
-    assert hall
+    admission = harness.caches.admission_cache.get(("ns", "default"))
+    assert admission
     harness.see("early", spec={"type": "b"})
-    assert len(hall.pending) == 1, "without a worker nobody can tell"
+    assert len(admission.pending) == 1, "without a worker nobody can tell"
     harness.caches.worker_registry.on_lease_update(roll_lease("w", 0, types=["a"]))
     good, bad = harness.see("good", spec={"type": "a"}), harness.see("bad", spec={"type": "b"})
-    assert good in hall.pending
-    assert bad not in hall.pending
+    assert good in admission.pending
+    assert bad not in admission.pending
     harness.caches.worker_registry.on_lease_update(roll_lease("w2", 0, types=["b"]))
     harness.pass_time(6)
-    assert bad in hall.pending
+    assert bad in admission.pending
 
 
 def test_a_job_beside_the_line_has_its_queue_timeout() -> None:

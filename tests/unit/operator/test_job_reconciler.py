@@ -140,7 +140,7 @@ async def test_one_effect_is_one_write_exact_on_the_version_read(
     assert not harness.wanted
 
 
-async def test_a_job_that_changed_meanwhile_is_judged_anew_and_left_alone(
+async def test_a_job_that_changed_meanwhile_is_judged_again_and_left_alone(
     harness: JobReconcilerHarness,
 ) -> None:
     harness.job(spec={"cancel": True})

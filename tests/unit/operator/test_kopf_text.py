@@ -46,7 +46,7 @@ def test_nothing_of_a_page_is_too_deep_for_kopf(place: str) -> None:
     assert obj["metadata"] == {"name": "n"}
 
 
-def test_after_any_error_within_a_watch_kopf_lists_anew() -> None:
+def test_after_any_error_within_a_watch_kopf_lists_again() -> None:
     text = line({"kind": "Status", "code": 500, "message": "etcdserver: no leader"}, "ERROR")
     seen = json.loads(readable_line(text))
     assert (seen["type"], seen["object"]["code"]) == ("ERROR", 410)

@@ -182,7 +182,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Server]:
         await told.session.close()
 
 
-async def test_a_refused_token_is_read_anew_and_the_request_repeated(server: Server) -> None:
+async def test_a_refused_token_is_read_again_and_the_request_repeated(server: Server) -> None:
     server.answers = [web.Response(status=401), web.json_response({"items": []})]
     assert (await server.get(QUEUES)).status == 200
     assert server.tokens == ["Bearer 1", "Bearer 2"]
@@ -225,14 +225,14 @@ async def test_a_page_that_is_too_large_is_asked_for_again_in_smaller_parts(serv
     assert third > second  # objects so small are asked for in larger pages
 
 
-async def test_a_list_that_expires_between_two_pages_is_begun_anew(server: Server) -> None:
+async def test_a_list_that_expires_between_two_pages_is_begun_again(server: Server) -> None:
     server.answers = [web.json_response({"items": []}), web.Response(status=410)]
     await server.get(QUEUES, "?limit=500")
     with pytest.raises(aiohttp.ClientPayloadError):
         await server.get(QUEUES, "?limit=500&continue=token")
 
 
-async def test_after_a_watch_whose_version_has_expired_kopf_lists_anew(server: Server) -> None:
+async def test_after_a_watch_whose_version_has_expired_kopf_lists_again(server: Server) -> None:
     server.answers = [web.json_response({"kind": "Status", "code": 410}, status=410)]
     response = await server.get(QUEUES, "?watch=true&resourceVersion=1")
     assert response.status == 200
@@ -311,7 +311,7 @@ class ExpiringWatches:
     def on_relist(self, _watched: WatchedCollection) -> None: ...
 
 
-async def test_a_watch_that_is_to_end_just_when_kopf_begins_it_anew_does_end() -> None:
+async def test_a_watch_that_is_to_end_just_when_kopf_begins_it_again_does_end() -> None:
     told, handlers, stop = ExpiringWatches(), kopf.OperatorRegistry(), asyncio.Event()
 
     @kopf.on.startup(registry=handlers)
@@ -347,7 +347,7 @@ async def test_a_watch_that_is_to_end_just_when_kopf_begins_it_anew_does_end() -
     assert ended == {watcher}
 
 
-async def test_what_fails_is_started_anew_with_pauses() -> None:
+async def test_what_fails_is_started_again_with_pauses() -> None:
     runs: list[int] = []
 
     class Backoff:

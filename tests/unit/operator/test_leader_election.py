@@ -127,7 +127,7 @@ async def test_who_does_not_lead_releases_nothing(server: FakeSession) -> None:
     assert server.objects[LEASE]["spec"]["holderIdentity"] == "a"
 
 
-async def test_a_deleted_lease_is_made_anew(server: FakeSession) -> None:
+async def test_a_deleted_lease_is_made_again(server: FakeSession) -> None:
     leader = elector(server, "a", Clock())
     await leader.try_acquire_or_renew()
     del server.objects[LEASE]
@@ -139,11 +139,11 @@ async def test_a_deleted_lease_is_made_anew(server: FakeSession) -> None:
 async def test_a_race_for_a_free_lease_has_one_winner(server: FakeSession) -> None:
     clock = Clock()
     first, second = elector(server, "a", clock), elector(server, "b", clock)
-    rivals: list[Any] = [first]
+    competitors: list[Any] = [first]
 
     def overtake(_path: str) -> None:
-        if rivals:
-            rivals.pop()
+        if competitors:
+            competitors.pop()
             body = {"metadata": {"name": "asyncjob-operator"}, "spec": {"holderIdentity": "b"}}
             server.put(LEASE, body)
 

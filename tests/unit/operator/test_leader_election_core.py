@@ -31,7 +31,7 @@ def test_a_lease_of_another_is_waited_out_from_its_first_sight() -> None:
     assert candidacy.next_step(110) is ElectionStep.TAKE
 
 
-def test_each_renewal_of_another_starts_the_wait_anew() -> None:
+def test_each_renewal_of_another_starts_the_wait_again() -> None:
     candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you", "1"), 100)
     candidacy.observe(record("you", "2"), 109)

@@ -28,7 +28,7 @@ def test_a_reservation_is_kept_for_as_long_as_its_job_counts(
     assert is_reclaimable(mine, view, counts_running=False) is where_it_does_not
 
 
-def test_a_job_that_is_queued_anew_has_left_the_stay_that_was_reserved() -> None:
+def test_a_job_that_is_queued_again_has_left_the_stay_that_was_reserved() -> None:
     view = job(admitted=True, lastTransitionTime=stamp(60))
     earlier = Reservation(view.uid, view.name, STAY, "", STAY)
     assert is_reclaimable(earlier, view, counts_running=True)

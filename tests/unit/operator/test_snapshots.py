@@ -57,7 +57,7 @@ def test_a_request_seen_at_time_zero_is_not_taken_for_none() -> None:
     assert observe(first, requested, OPEN_QUEUE, at(9), just_changed=True).cancel_requested_at == 0
 
 
-def test_resuming_a_paused_queue_starts_the_claimable_time_anew() -> None:
+def test_resuming_a_paused_queue_starts_the_claimable_time_again() -> None:
     paused = QueueView(paused=True)
     first = observe(None, job(), OPEN_QUEUE, at(0), just_changed=True)
     held = observe(first, job(), paused, at(50), just_changed=True)
@@ -85,7 +85,7 @@ def test_only_what_was_seen_from_its_beginning_is_known_to_be_whole_and_since_wh
 @pytest.mark.parametrize(
     "seen", [job(Phase.DEAD_LETTER), job(Phase.QUEUED, redrives=1)], ids=["ended", "redriven"]
 )
-def test_a_job_that_has_ended_before_is_not_new_when_it_is_seen_anew(seen: JobView) -> None:
+def test_a_job_that_has_ended_before_is_not_new_when_it_is_seen_again(seen: JobView) -> None:
     assert observe(None, seen, OPEN_QUEUE, at(5), just_changed=True).created_at is None
 
 

@@ -91,7 +91,7 @@ def test_of_what_is_gone_only_the_latest_is_remembered() -> None:
     assert not versions._newest
 
 
-def test_a_deletion_that_is_told_late_does_not_take_the_queue_made_anew_since() -> None:
+def test_a_deletion_that_is_told_late_does_not_take_the_queue_made_again_since() -> None:
     queues = Audience().caches.queues
     queues.on_update(queue(10, maxConcurrency=1))
     queues.on_update(queue(14, maxConcurrency=2))

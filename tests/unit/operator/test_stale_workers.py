@@ -43,7 +43,7 @@ def test_a_lease_that_has_not_changed_for_the_whole_time_goes_and_no_sooner() ->
     assert gone(lease(), at=TIMEOUT) == ["a"]
 
 
-def test_a_change_starts_the_time_anew_and_the_same_version_does_not() -> None:
+def test_a_change_starts_the_time_again_and_the_same_version_does_not() -> None:
     first = track_unchanged({}, [lease("a"), lease("b")], 0.0)
     second = track_unchanged(first, [lease("a", version="2"), lease("b")], 60.0)
     assert [one.pod[1] for one in stale_leases(second, set(), TIMEOUT, 125.0)] == ["b"]
@@ -79,7 +79,7 @@ class StaleWorkersHarness:
         self.session, self.metrics = FakeSession(), OperatorMetrics()
         self.now, self.leads = 0.0, True
         self.busy: set[tuple[str, str]] = set()
-        self.farewell = StaleWorkerCollector(
+        self.collector = StaleWorkerCollector(
             cast("KubeSession", self.session),
             ("ns",),
             timeout=timeout,
@@ -101,7 +101,7 @@ class StaleWorkersHarness:
 
     async def later(self, seconds: float) -> int:
         self.now += seconds
-        return await self.farewell.collect()
+        return await self.collector.collect()
 
     @property
     def removed(self) -> float:
@@ -177,7 +177,7 @@ async def test_after_an_outage_everybody_is_given_the_whole_time_again(
     assert await harness.later(TIMEOUT) == 1
 
 
-async def test_a_refusal_stops_nobody_elses_farewell() -> None:
+async def test_a_refusal_stops_nobody_elses_removal() -> None:
     harness = StaleWorkersHarness()
     harness.announce("a")
     harness.announce("b")

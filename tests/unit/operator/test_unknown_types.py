@@ -130,7 +130,7 @@ def test_a_worker_counts_once_it_has_renewed_before_our_eyes_and_for_as_long_as_
     assert roll.since("x", 16 + DURATION) is None
 
 
-def test_without_any_live_worker_nothing_is_missing_and_all_counting_begins_anew() -> None:
+def test_without_any_live_worker_nothing_is_missing_and_all_counting_begins_again() -> None:
     roll = Roll()
     roll.attend("w", 0, 30)
     assert roll.take(200)

@@ -59,7 +59,7 @@ def test_as_many_recoveries_over_a_longer_time_are_no_storm() -> None:
     assert log.heard == []
 
 
-def a_desertion(
+def unserved_queue(
     log: EventLog, ages: Mapping[Queue, float], crews: Mapping[Queue, tuple[int, int]] | None
 ) -> UnservedQueueEvents:
     async def look() -> Mapping[Queue, float]:
@@ -73,7 +73,7 @@ async def test_a_queue_in_which_jobs_wait_without_workers_is_told_of(
     crews: Mapping[Queue, tuple[int, int]],
 ) -> None:
     log = EventLog()
-    await a_desertion(log, {("ns", "mail"): UNSERVED_SECONDS + 1}, crews).check()
+    await unserved_queue(log, {("ns", "mail"): UNSERVED_SECONDS + 1}, crews).check()
     [told] = log.heard
     assert (told.kind, told.name, told.reason, told.min_interval) == (
         "AsyncQueue",
@@ -99,7 +99,7 @@ async def test_nothing_is_told_of_a_queue(
     age: float, crews: Mapping[Queue, tuple[int, int]] | None
 ) -> None:
     log = EventLog()
-    await a_desertion(log, {("ns", "mail"): age}, crews).check()
+    await unserved_queue(log, {("ns", "mail"): age}, crews).check()
     assert log.heard == []
 
 

@@ -137,7 +137,7 @@ async def test_what_does_not_finish_is_cut_off() -> None:
     assert harness.looked == ["a"]
 
 
-def test_pauses_double_up_to_their_cap_and_start_anew_after_a_success() -> None:
+def test_pauses_double_up_to_their_cap_and_start_again_after_a_success() -> None:
     patience = ItemBackoff(1.0, 60.0)
     for expected in (1, 2, 4, 8, 16, 32, 60, 60):
         assert expected / 2 <= patience.record_failure("a") <= expected

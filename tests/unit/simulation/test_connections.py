@@ -140,7 +140,7 @@ async def test_refusals_of_any_code_can_be_had(setting: Setting) -> None:
     assert setting.stored("a")["spec"]["priority"] == 0
 
 
-async def test_a_void_token_is_taken_anew_once(setting: Setting) -> None:
+async def test_a_void_token_is_taken_again_once(setting: Setting) -> None:
     tokens = setting.server.tokens
     first, second = tokens.issue(ADMIN, seconds=10), tokens.issue(ADMIN)
     session = setting.open(first, renew=lambda: second)

@@ -140,7 +140,7 @@ def test_beyond_the_limit_jobs_are_left_for_a_later_look() -> None:
     assert not jobs.overflowed
 
 
-def test_dealing_anew_loses_no_job_and_takes_none_twice() -> None:
+def test_dealing_again_loses_no_job_and_takes_none_twice() -> None:
     jobs = backlog()
     for name in "abcd":
         jobs.put(candidate(name), 0)
@@ -223,7 +223,7 @@ def test_others_jobs_of_a_barred_type_are_nothing_to_wake_up_for() -> None:
     assert jobs.ready_at(excluded_types={"slow"}) is None
 
 
-def test_a_job_created_anew_with_another_type_goes_by_that() -> None:
+def test_a_job_created_again_with_another_type_goes_by_that() -> None:
     jobs = backlog(limited={"slow"})
     jobs.put(candidate("a"), 0)
     jobs.put(candidate("a", type="slow"), 0)

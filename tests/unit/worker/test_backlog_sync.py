@@ -148,7 +148,7 @@ async def test_a_known_job_that_gets_a_gate_is_dropped(run: Any) -> None:
     assert harness.names() == []
 
 
-async def test_a_watch_that_breaks_off_before_all_was_seen_is_begun_anew(run: Any) -> None:
+async def test_a_watch_that_breaks_off_before_all_was_seen_is_begun_again(run: Any) -> None:
     harness = BacklogSyncHarness()
     broken = [row("ADDED", "9", "a"), UnknownOutcomeError("reset")]
     watches = await run(harness, broken, [row("ADDED", "9", "a"), row("ADDED", "4", "b")])
@@ -166,7 +166,7 @@ async def test_after_a_bookmark_a_watch_goes_on_where_it_was(run: Any) -> None:
     assert harness.names() == ["b@11"]
 
 
-async def test_a_version_that_is_too_old_means_to_begin_anew(run: Any) -> None:
+async def test_a_version_that_is_too_old_means_to_begin_again(run: Any) -> None:
     harness = BacklogSyncHarness()
     first = [row("ADDED", "4", "gone"), bookmark("9"), ExpiredError("too old")]
     watches = await run(harness, first, [row("ADDED", "20", "a")])
@@ -190,7 +190,7 @@ async def test_jobs_count_as_watched_from_the_servers_agreement_to_an_error(run:
     assert harness.feed.is_watching
 
 
-async def test_looking_again_reads_everything_anew(
+async def test_looking_again_reads_everything_again(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = BacklogSyncHarness(limit=1)

@@ -120,7 +120,7 @@ async def test_a_child_that_is_there_already_is_found() -> None:
     assert (await submit(session, order)).uid == "c1"
 
 
-async def test_one_deleted_between_two_requests_is_created_anew() -> None:
+async def test_one_deleted_between_two_requests_is_created_again() -> None:
     order = an_order()
     session = ScriptedSession(
         create=[AlreadyExistsError(), stored(order, "new")], get=[ObjectNotFoundError()]

@@ -158,12 +158,12 @@ def test_the_thread_survives_whatever_happens_in_it(monkeypatch: pytest.MonkeyPa
     assert "starts again" in logs[0]["event"]
 
 
-def test_a_watchman_counts_his_looks_without_a_beat() -> None:
+def test_a_watchdog_counts_its_checks_without_a_heartbeat() -> None:
     liveness = LivenessCounter()
-    watchman = Watchdog(liveness)
-    assert [watchman.check() for _ in range(3)] == [0, 1, 2]
+    watchdog = Watchdog(liveness)
+    assert [watchdog.check() for _ in range(3)] == [0, 1, 2]
     liveness.tick()
-    assert watchman.check() == 0
+    assert watchdog.check() == 0
 
 
 def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_ends() -> None:

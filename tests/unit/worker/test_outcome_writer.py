@@ -179,7 +179,7 @@ async def test_a_result_that_the_api_server_refuses_becomes_a_refusal_with_its_w
     assert "does not like it" in str(second.operation("/status/message"))
 
 
-async def test_a_refused_outcome_is_built_anew_on_what_is_found() -> None:
+async def test_a_refused_outcome_is_built_again_on_what_is_found() -> None:
     of = held()
     found = job(message="by hand")
     session = ScriptedSession(json_patch=[InvalidError("cannot remove"), OK], get=[found])

@@ -30,53 +30,53 @@ def event(kind: str, obj: dict[str, Any]) -> WatchEvent:
 
 
 class Seen:
-    """A roster with a clock, and how often it called."""
+    """A live_workers with a clock, and how often it called."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.changes = 0
-        self.roster = LiveWorkers(ME, INTERVAL, lambda: self.now, self.change)
+        self.live_workers = LiveWorkers(ME, INTERVAL, lambda: self.now, self.change)
 
     def change(self) -> None:
         self.changes += 1
 
 
-def test_a_roster_has_who_is_announced_and_oneself() -> None:
+def test_a_live_workers_has_who_is_announced_and_oneself() -> None:
     seen = Seen()
-    seen.roster.replace([lease("a", "a/1"), lease("b", "b/1")])
-    assert seen.roster.live == {"a/1", "b/1", ME.worker}
-    assert seen.roster.synced
+    seen.live_workers.replace([lease("a", "a/1"), lease("b", "b/1")])
+    assert seen.live_workers.live == {"a/1", "b/1", ME.worker}
+    assert seen.live_workers.synced
 
 
 def test_a_worker_that_is_silent_for_three_intervals_no_longer_counts() -> None:
     seen = Seen()
-    seen.roster.replace([lease("a", "a/1")])
+    seen.live_workers.replace([lease("a", "a/1")])
     seen.now = 3 * INTERVAL
-    seen.roster.tick()
-    assert seen.roster.live == {ME.worker}
-    seen.roster.apply(event("MODIFIED", lease("a", "a/1", "t1")))
-    assert "a/1" in seen.roster.live
+    seen.live_workers.tick()
+    assert seen.live_workers.live == {ME.worker}
+    seen.live_workers.apply(event("MODIFIED", lease("a", "a/1", "t1")))
+    assert "a/1" in seen.live_workers.live
 
 
 def test_silence_is_judged_by_ones_own_clock_not_by_the_stored_time() -> None:
     seen = Seen()
-    seen.roster.replace([lease("a", "a/1", "1970-01-01T00:00:00Z")])
-    assert "a/1" in seen.roster.live
+    seen.live_workers.replace([lease("a", "a/1", "1970-01-01T00:00:00Z")])
+    assert "a/1" in seen.live_workers.live
 
 
 def test_a_restarted_worker_takes_the_place_of_its_former_self() -> None:
     seen = Seen()
-    seen.roster.replace([lease("a", "a/1")])
-    seen.roster.apply(event("MODIFIED", lease("a", "a/2")))
-    assert seen.roster.live == {"a/2", ME.worker}
+    seen.live_workers.replace([lease("a", "a/1")])
+    seen.live_workers.apply(event("MODIFIED", lease("a", "a/2")))
+    assert seen.live_workers.live == {"a/2", ME.worker}
 
 
 def test_a_worker_that_withdraws_or_is_deleted_is_gone_at_once() -> None:
     seen = Seen()
-    seen.roster.replace([lease("a", "a/1"), lease("b", "b/1")])
-    seen.roster.apply(event("MODIFIED", lease("a", "")))
-    seen.roster.apply(event("DELETED", lease("b", "b/1")))
-    assert seen.roster.live == {ME.worker}
+    seen.live_workers.replace([lease("a", "a/1"), lease("b", "b/1")])
+    seen.live_workers.apply(event("MODIFIED", lease("a", "")))
+    seen.live_workers.apply(event("DELETED", lease("b", "b/1")))
+    assert seen.live_workers.live == {ME.worker}
 
 
 def test_a_draining_worker_is_dealt_nothing_though_it_keeps_its_identity() -> None:
@@ -100,21 +100,21 @@ def test_a_lease_goes_with_its_pod() -> None:
     ]
 
 
-def test_the_roster_calls_when_it_changes_and_the_first_time() -> None:
+def test_the_live_workers_calls_when_it_changes_and_the_first_time() -> None:
     seen = Seen()
-    seen.roster.replace([])
-    seen.roster.replace([])
+    seen.live_workers.replace([])
+    seen.live_workers.replace([])
     assert seen.changes == 1
-    seen.roster.apply(event("ADDED", lease("a", "a/1")))
-    seen.roster.apply(event("MODIFIED", lease("a", "a/1", "t1")))
+    seen.live_workers.apply(event("ADDED", lease("a", "a/1")))
+    seen.live_workers.apply(event("MODIFIED", lease("a", "a/1", "t1")))
     assert seen.changes == 2
 
 
 def test_without_permission_to_see_others_a_worker_goes_on_alone_in_the_end() -> None:
     seen = Seen()
-    before = seen.roster.synced
-    seen.roster.tick()
-    assert (before, seen.roster.synced, seen.changes) == (False, True, 1)
+    before = seen.live_workers.synced
+    seen.live_workers.tick()
+    assert (before, seen.live_workers.synced, seen.changes) == (False, True, 1)
 
 
 def test_a_queue_without_an_object_is_open() -> None:

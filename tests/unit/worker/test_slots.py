@@ -25,7 +25,7 @@ PAUSED = {"spec": {"paused": True}}
 
 
 class ClaimSelectorHarness:
-    """A choice to pick from, with a queue, a roster and a clock to play with."""
+    """A selector to pick from, with a queue, a live_workers and a clock to play with."""
 
     def __init__(self, limit: int = 100, limits: Mapping[str, int] | None = None) -> None:
         self.now = 0.0
@@ -34,16 +34,16 @@ class ClaimSelectorHarness:
         self.backlog = Backlog(takeover_delay=1.0, limit=limit, limited_types=limits or ())
         self.queue = QueueState(lambda: None, self.look_again)
         self.queue.replace([])
-        self.roster = SimpleNamespace(synced=True)
-        self.choice = ClaimSelector(
+        self.live_workers = SimpleNamespace(synced=True)
+        self.selector = ClaimSelector(
             backlog=self.backlog,
             queue=self.queue,
-            live_workers=cast("LiveWorkers", self.roster),
+            live_workers=cast("LiveWorkers", self.live_workers),
             clock=lambda: self.now,
             relist=self.look_again,
             limits=limits or {},
         )
-        self._select, self.choice.select = self.choice.select, self.select  # type: ignore[method-assign]
+        self._select, self.selector.select = self.selector.select, self.select  # type: ignore[method-assign]
 
     def select(self) -> Candidate | None:
         self.selections += 1
@@ -58,7 +58,7 @@ class ClaimSelectorHarness:
             self.backlog.put(candidate(name, **changes), self.now)
 
     def pick(self) -> str | None:
-        picked = self.choice.select()
+        picked = self.selector.select()
         return picked.name if picked else None
 
 
@@ -72,12 +72,12 @@ def test_a_queue_that_lets_priorities_age_is_heeded() -> None:
     assert [harness.pick(), harness.pick()] == ["old", "urgent"]
 
 
-def test_nothing_is_picked_before_queue_and_roster_are_known() -> None:
+def test_nothing_is_picked_before_queue_and_live_workers_are_known() -> None:
     harness = ClaimSelectorHarness()
     harness.put("a")
-    harness.roster.synced = False
+    harness.live_workers.synced = False
     assert harness.pick() is None
-    harness.roster.synced, harness.queue.synced = True, False
+    harness.live_workers.synced, harness.queue.synced = True, False
     assert harness.pick() is None
     harness.queue.synced = True
     assert harness.pick() == "a"
@@ -90,7 +90,7 @@ def test_a_paused_queue_is_not_looked_at_again_and_again() -> None:
     harness.queue.replace([PAUSED])
     harness.now = 5.0
     assert harness.pick() is None
-    assert harness.choice.ready_at() is None
+    assert harness.selector.ready_at() is None
 
 
 def test_in_a_limited_queue_only_admitted_jobs_are_picked() -> None:
@@ -122,49 +122,49 @@ def test_a_job_that_crashed_before_begins_alone_and_then_others_have_their_turn(
     harness = ClaimSelectorHarness()
     harness.put("p1", "p2", crashes=1)
     harness.put("sound", "safe")
-    first = harness.choice.select()
+    first = harness.selector.select()
     assert first
     assert (first.name, harness.pick()) == ("p1", None)
-    assert harness.choice.ready_at() == ALONE_SECONDS
+    assert harness.selector.ready_at() == ALONE_SECONDS
     harness.now = 5.0
-    assert harness.choice.done(first)
+    assert harness.selector.done(first)
     assert [harness.pick(), harness.pick(), harness.pick()] == ["sound", "safe", None]
 
 
 def test_a_worker_becomes_empty_for_one_that_crashed_before() -> None:
     harness = ClaimSelectorHarness()
     harness.put("sound")
-    beside = harness.choice.select()
+    beside = harness.selector.select()
     assert beside
     harness.put("p1", crashes=1)
     harness.put("later")
-    harness.choice._crashed_allowed_at = 3.0
-    later = harness.choice.select()
+    harness.selector._crashed_allowed_at = 3.0
+    later = harness.selector.select()
     assert later is not None
     assert later.name == "later"
     harness.now = 3.0
     harness.put("last")
-    assert (harness.pick(), harness.choice.ready_at()) == (None, 3.0 + EMPTYING_SECONDS)
-    harness.choice.done(beside)
+    assert (harness.pick(), harness.selector.ready_at()) == (None, 3.0 + EMPTYING_SECONDS)
+    harness.selector.done(beside)
     assert harness.pick() is None
-    harness.choice.on_abandoned(later)
+    harness.selector.on_abandoned(later)
     assert (harness.pick(), harness.pick()) == ("p1", None)
 
 
 def test_of_two_claims_of_one_job_the_end_of_the_older_leaves_the_newer_alone() -> None:
     harness = ClaimSelectorHarness()
     harness.put("p1", crashes=1)
-    older = harness.choice.select()
+    older = harness.selector.select()
     assert older is not None
-    harness.choice.on_abandoned(older)
-    harness.now = harness.choice._crashed_allowed_at
+    harness.selector.on_abandoned(older)
+    harness.now = harness.selector._crashed_allowed_at
     harness.put("p1", "p2", crashes=1)
-    newer = harness.choice.select()
+    newer = harness.selector.select()
     assert newer is not None
     assert newer.name == older.name
-    harness.choice.on_abandoned(older)
+    harness.selector.on_abandoned(older)
     assert harness.pick() is None
-    harness.choice.done(older)
+    harness.selector.done(older)
     assert harness.pick() is None
 
 
@@ -175,7 +175,7 @@ def test_no_job_waits_for_ever_for_another_that_waits_for_it() -> None:
     assert harness.pick() == "parent"
     harness.put("child", crashes=1)
     assert harness.pick() is None
-    opens_at = harness.choice.ready_at()
+    opens_at = harness.selector.ready_at()
     assert opens_at == EMPTYING_SECONDS
     harness.now = opens_at
     assert harness.pick() == "child"
@@ -198,7 +198,7 @@ def test_what_opens_between_a_look_and_the_wait_is_looked_at_again() -> None:
     harness.now = EMPTYING_SECONDS - 1e-6
     assert harness.pick() is None
     harness.now = EMPTYING_SECONDS
-    assert harness.choice.ready_at() == EMPTYING_SECONDS
+    assert harness.selector.ready_at() == EMPTYING_SECONDS
     assert harness.pick() == "p1"
 
 
@@ -212,7 +212,7 @@ def deal_again(harness: ClaimSelectorHarness) -> None:
 
 
 @pytest.mark.parametrize("change", [fill_again, deal_again])
-def test_one_that_crashed_before_is_not_forgotten_when_the_backlog_is_made_anew(
+def test_one_that_crashed_before_is_not_forgotten_when_the_backlog_is_made_again(
     change: Callable[[ClaimSelectorHarness], None],
 ) -> None:
     harness = ClaimSelectorHarness()
@@ -223,7 +223,7 @@ def test_one_that_crashed_before_is_not_forgotten_when_the_backlog_is_made_anew(
     harness.now = 3.0
     change(harness)
     assert harness.pick() is None
-    assert harness.choice.ready_at() == EMPTYING_SECONDS
+    assert harness.selector.ready_at() == EMPTYING_SECONDS
     harness.now = EMPTYING_SECONDS
     assert harness.pick() == "p1"
 
@@ -232,11 +232,11 @@ def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
     harness = ClaimSelectorHarness(limits={"slow": 2})
     harness.put("a", "b", "c", type="slow")
     harness.put("other")
-    first = harness.choice.select()
+    first = harness.selector.select()
     assert first
     assert (first.name, harness.pick(), harness.pick(), harness.pick()) == ("a", "b", "other", None)
-    assert not harness.choice.done(candidate("other"))
-    assert harness.choice.done(first)
+    assert not harness.selector.done(candidate("other"))
+    assert harness.selector.done(first)
     assert (harness.pick(), harness.pick()) == ("c", None)
 
 
@@ -247,25 +247,25 @@ def test_of_a_barred_type_nothing_is_awaited() -> None:
     harness.now = 1.0
     assert harness.pick() is None
     harness.now = 2.0
-    picked = harness.choice.select()
+    picked = harness.selector.select()
     assert picked
-    assert harness.choice.ready_at() is None
-    assert harness.choice.done(picked)
-    assert harness.choice.ready_at() is not None
+    assert harness.selector.ready_at() is None
+    assert harness.selector.done(picked)
+    assert harness.selector.ready_at() is not None
 
 
 def test_slow_claims_make_for_more_patience_within_bounds() -> None:
     harness = ClaimSelectorHarness()
     least = harness.backlog.takeover_delay
-    harness.choice.record_claim(0.001, won=True)
+    harness.selector.record_claim(0.001, won=True)
     assert harness.backlog.takeover_delay == least
     for _ in range(50):
-        harness.choice.record_claim(0.15, won=True)
+        harness.selector.record_claim(0.15, won=True)
     assert 1.4 < harness.backlog.takeover_delay < 1.6
-    harness.choice.record_claim(60.0, won=False)
+    harness.selector.record_claim(60.0, won=False)
     assert harness.backlog.takeover_delay == 2.0
     for _ in range(100):
-        harness.choice.record_claim(0.001, won=True)
+        harness.selector.record_claim(0.001, won=True)
     assert harness.backlog.takeover_delay == least
 
 
@@ -289,7 +289,7 @@ class Line:
         self._claim = claim
         self.slots = Slots(
             count,
-            selector=harness.choice,
+            selector=harness.selector,
             claimer=cast("Claimer", SimpleNamespace(claim=self.claim)),
             run_job=self.run_job,
             on_failure=self.fail,
@@ -545,7 +545,7 @@ async def test_a_job_held_back_is_taken_in_time_by_one_slot_and_another_wakes_fo
 ) -> None:
     harness = ClaimSelectorHarness()
     monkeypatch.setattr(slots, "boottime", lambda: harness.now)
-    harness.backlog.takeover_delay = harness.choice._min_takeover_delay = 0.05
+    harness.backlog.takeover_delay = harness.selector._min_takeover_delay = 0.05
     harness.backlog.reassign([1] * PARTITIONS, 0)
     line = Line(harness, 4)
     task = asyncio.ensure_future(line.slots.run())

@@ -73,7 +73,7 @@ async def test_of_many_children_only_the_finished_are_read_each_once() -> None:
     assert "status.phase!=Succeeded" in session.lists[0]["fieldSelector"]
 
 
-async def test_a_new_wait_does_not_make_the_others_looked_at_anew() -> None:
+async def test_a_new_wait_does_not_make_the_others_looked_at_again() -> None:
     """A hundred children that are waited for one after the other, and one that lasts."""
 
     def answer(call: Call) -> Any:

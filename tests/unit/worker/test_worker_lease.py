@@ -29,14 +29,14 @@ AWAY = UnknownOutcomeError("connection refused")
 ABSENT = ObjectNotFoundError("no lease")
 
 
-def announcer(session: ScriptedSession, pauses: Pauses | None = None) -> WorkerRegistration:
+def registration(session: ScriptedSession, pauses: Pauses | None = None) -> WorkerRegistration:
     announcement = WorkerLease(ME, "default", 2, ["echo"], 15.0)
     return WorkerRegistration(session.session, announcement, pauses or Pauses())
 
 
 async def test_the_first_announcement_creates_the_lease_and_shows_that_it_can_be_renewed() -> None:
     session = ScriptedSession(create=[OK], merge_patch=[OK])
-    await announcer(session).register()
+    await registration(session).register()
     assert [call.verb for call in session.calls] == ["create", "merge_patch"]
     (call,) = session.made("create")
     assert call.path.endswith("/leases")
@@ -45,7 +45,7 @@ async def test_the_first_announcement_creates_the_lease_and_shows_that_it_can_be
 
 async def test_a_restarted_worker_takes_its_pods_lease_over() -> None:
     session = ScriptedSession(create=[THERE], get=[LISTED], merge_patch=[OK])
-    await announcer(session).register()
+    await registration(session).register()
     (call,) = session.made("merge_patch")
     assert call.body["metadata"]["resourceVersion"] == "7"
 
@@ -54,7 +54,7 @@ async def test_each_renewal_is_a_write_on_the_version_of_the_one_before() -> Non
     session = ScriptedSession(
         create=[OK], merge_patch=[{"metadata": {"resourceVersion": version}} for version in "89"]
     )
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await ours.mark_draining()
     await ours.mark_draining()
@@ -64,7 +64,7 @@ async def test_each_renewal_is_a_write_on_the_version_of_the_one_before() -> Non
 
 async def test_a_renewal_whose_answer_was_lost_keeps_no_later_one_up() -> None:
     session = ScriptedSession(create=[OK, THERE], merge_patch=[OK, AWAY, OK], get=[LISTED])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await ours.mark_draining()
     await ours.mark_draining()
@@ -73,7 +73,7 @@ async def test_a_renewal_whose_answer_was_lost_keeps_no_later_one_up() -> None:
 
 async def test_a_renewal_and_the_mark_of_a_drain_do_not_get_in_each_others_way() -> None:
     session = ScriptedSession(create=[OK], merge_patch=[OK])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await asyncio.gather(ours.register(), ours.mark_draining())
     assert [call.verb for call in session.calls] == ["create", *["merge_patch"] * 3]
@@ -81,7 +81,7 @@ async def test_a_renewal_and_the_mark_of_a_drain_do_not_get_in_each_others_way()
 
 async def test_a_lease_that_was_removed_is_created_again() -> None:
     session = ScriptedSession(create=[OK], merge_patch=[OK, ABSENT, OK])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await ours.register()
     assert len(session.made("create")) == 2
@@ -89,7 +89,7 @@ async def test_a_lease_that_was_removed_is_created_again() -> None:
 
 async def test_an_api_server_that_is_away_is_waited_for() -> None:
     session, pauses = ScriptedSession(create=[*[AWAY] * 10, OK], merge_patch=[OK]), Pauses()
-    await announcer(session, pauses).register()
+    await registration(session, pauses).register()
     assert len(pauses.seconds) == 10
     assert max(pauses.seconds) <= 60
 
@@ -105,7 +105,7 @@ async def test_an_api_server_that_is_away_is_waited_for() -> None:
 )
 async def test_where_waiting_is_of_no_use_it_says_what_to_do(answers: Any, words: str) -> None:
     with pytest.raises(CannotStartError, match=words):
-        await announcer(ScriptedSession(**answers)).register()
+        await registration(ScriptedSession(**answers)).register()
 
 
 async def test_it_is_renewed_through_outages() -> None:
@@ -120,13 +120,13 @@ async def test_it_is_renewed_through_outages() -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        await announcer(session).renew_periodically(count)
+        await registration(session).renew_periodically(count)
     assert len(session.calls) == 4
 
 
 async def test_a_draining_worker_says_so_and_goes_on_saying_so() -> None:
     session = ScriptedSession(create=[OK], merge_patch=[OK])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.mark_draining()
     await ours.register()
     for call in session.calls:
@@ -135,7 +135,7 @@ async def test_a_draining_worker_says_so_and_goes_on_saying_so() -> None:
 
 async def test_the_end_empties_the_lease() -> None:
     session = ScriptedSession(create=[OK], merge_patch=[OK])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await ours.deregister()
     (_, call) = session.made("merge_patch")
@@ -145,7 +145,7 @@ async def test_the_end_empties_the_lease() -> None:
 async def test_the_end_goes_on_after_a_write_that_was_still_on_its_way() -> None:
     changed = ConflictError("the mark of the drain came in between")
     session = ScriptedSession(create=[OK], merge_patch=[OK, AWAY, changed, OK], get=[LISTED])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await ours.mark_draining()
     await ours.deregister()
@@ -160,14 +160,14 @@ async def test_the_end_goes_on_after_a_write_that_was_still_on_its_way() -> None
 
 async def test_no_error_stops_the_end() -> None:
     session = ScriptedSession(get=[AWAY])
-    await announcer(session).deregister()
+    await registration(session).deregister()
     assert len(session.calls) == 1
 
 
 async def test_the_end_leaves_the_lease_of_a_newer_process_alone() -> None:
     newer = {"items": [{**OK, "spec": {"holderIdentity": "newer"}}]}
     session = ScriptedSession(create=[OK], merge_patch=[OK, ConflictError("changed")], get=[newer])
-    ours = announcer(session)
+    ours = registration(session)
     await ours.register()
     await ours.deregister()
     assert len(session.made("merge_patch")) == 2

@@ -180,7 +180,7 @@ class HistoryChecker:
         self._gap = None
 
     def _take_end(self, behind: JsonObject, at: float) -> None:
-        """Take that watches were cut at the end: what they had still to show is a gap."""
+        """Record that watches were cut at the end: what they had still to show is a gap."""
         for resource in behind:
             since = epoch_of(text(behind, resource)) or at
             self._report.gaps.append(Gap(resource, since, at))
@@ -251,7 +251,7 @@ class HistoryChecker:
             self._take_next(state, now, obj)
 
     def _take_loss_of_name(self, key: str, now: JobVersion, *, listed: bool) -> None:
-        """Take that a job is gone, because another one has its name."""
+        """Record that a job is gone, because another one has its name."""
         if not listed:
             message = f"another object of this name exists, {self._jobs[key].newest.uid}"
             self._broken([(catalog.VERSION_ORDER, message)], now)

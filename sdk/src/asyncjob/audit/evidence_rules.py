@@ -48,7 +48,7 @@ class EvidenceChecker:
         self.on_claim(now)
 
     def on_claim(self, now: JobVersion) -> None:
-        """Take that a version has a claim which was not seen before."""
+        """Record that a version has a claim which was not seen before."""
         if now.holder_uid:
             self._former_holders.add(now.holder_uid)
         if self._handlers is not None:
@@ -56,7 +56,7 @@ class EvidenceChecker:
                 run.claimed = run.claimed or run.claim == now.claim
 
     def on_unclear_end(self, was: JobVersion) -> None:
-        """Take that an attempt ended without its worker, or in a gap."""
+        """Record that an attempt ended without its worker, or in a gap."""
         if self._handlers is not None:
             for run in self._handlers.of(was.uid, was.attempt):
                 run.may_be_frozen = run.may_be_frozen or run.claim == was.claim

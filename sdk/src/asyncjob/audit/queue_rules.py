@@ -100,7 +100,7 @@ class QueueChecker:
         """Whether every job is known, which is not so before the first list has ended."""
 
     def begin_list(self) -> None:
-        """Take that queues are listed again: versions before may be missing."""
+        """Record that queues are listed again: versions before may be missing."""
         self._listed = set()
         for queue in self._queues.values():
             queue.intervals.clear()
@@ -109,7 +109,7 @@ class QueueChecker:
             queue.open.clear()
 
     def end_list(self, seen: float) -> None:
-        """Take that the list is complete: a queue that was not in it is gone."""
+        """Record that the list is complete: a queue that was not in it is gone."""
         for key, queue in self._queues.items():
             if key not in self._listed and queue.limits:
                 queue.limits, queue.limits_seen = _NO_LIMITS, seen

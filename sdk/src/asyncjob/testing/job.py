@@ -12,7 +12,7 @@ from asyncjob.testing.store import JobRecord
 
 
 class FakeJob:
-    """One job. What it tells is always of now; what a user or a fate does to it is awaited."""
+    """One job. What it tells is always of now; what a user does to it, or a fault, is awaited."""
 
     def __init__(self, simulator: Simulator, record: JobRecord) -> None:
         self._simulator = simulator
@@ -131,7 +131,7 @@ class FakeJob:
         self._simulator.change_spec(self.record, {"rerun": number})
         return FakeJob(self._simulator, self._simulator.create_rerun(self.record, number))
 
-    # ---- what fate may do
+    # ---- fault injection
 
     async def crash(self) -> None:
         """Let its worker die in mid-run: what the handler does from now on counts no more."""

@@ -167,7 +167,7 @@ async def _confirms(principal: Principal, proof: Precondition, *, there: bool) -
         assert await PreconditionChecker(session, correction, monotonic).verify(proof) is there
 
 
-async def says_farewell(principal: Principal, _: ProbeSetup, name: str) -> None:
+async def removes_a_silent_workers_lease(principal: Principal, _: ProbeSetup, name: str) -> None:
     labels = {COMPONENT_LABEL: WORKER_COMPONENT}
     lease = f"{leases_path(principal.namespace)}/{WORKER_LEASE_PREFIX}{name}"
     body = {"metadata": {"name": lease.rpartition("/")[2], "labels": labels}}

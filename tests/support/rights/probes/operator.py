@@ -33,7 +33,9 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(f"{CRONS}/status", "patch", _SCHEDULES),
     **on_leases("get", Probe("confirm that a worker was replaced", operating.confirms_worker)),
     **on_leases("list watch", _LEASES),
-    **on_leases("delete", Probe("remove a silent worker's Lease", operating.says_farewell)),
+    **on_leases(
+        "delete", Probe("remove a silent worker's Lease", operating.removes_a_silent_workers_lease)
+    ),
     Right("", "pods", "get"): Probe("confirm that a pod is gone", operating.confirms_pod),
     Right("", "pods", "list"): _PODS,
     Right("", "pods", "watch"): _PODS,

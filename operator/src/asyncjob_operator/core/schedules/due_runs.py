@@ -26,9 +26,9 @@ from asyncjob_operator.core.schedules.snapshot import (
     recheck_at,
 )
 from asyncjob_operator.core.schedules.status import (
+    current_reason,
     display_fields,
     problem_event,
-    standing_reason,
     status_reason,
 )
 from asyncjob_operator.core.schedules.view import CronJobView, ObservedSpec, Run, format_epoch
@@ -122,7 +122,7 @@ def apply_spec_change(snapshot: CronJobSnapshot, now: Now) -> StepResult:
             "suspend": current.suspend,
         },
     }
-    shown = {**standing_reason(snapshot), **display_fields(snapshot, settled)}
+    shown = {**current_reason(snapshot), **display_fields(snapshot, settled)}
     return WriteStatus(BASELINE, {**shown, **fields}, event=problem_event(snapshot, shown))
 
 

@@ -50,7 +50,7 @@ _MILLISECOND: Final = 0.001
 def update_status(snapshot: CronJobSnapshot, _now: Now) -> StepResult:
     """Update the status if it is out of date."""
     status = snapshot.cron.status
-    shown = {**standing_reason(snapshot), **display_fields(snapshot, snapshot.cron.settled_time)}
+    shown = {**current_reason(snapshot), **display_fields(snapshot, snapshot.cron.settled_time)}
     changed: CronStatusFields = {
         name: value for name, value in shown.items() if status.get(name) != value
     }
@@ -84,7 +84,7 @@ def display_fields(snapshot: CronJobSnapshot, settled: float) -> CronStatusField
     }
 
 
-def standing_reason(snapshot: CronJobSnapshot) -> CronStatusFields:
+def current_reason(snapshot: CronJobSnapshot) -> CronStatusFields:
     """Return reason and message if the schedule is suspended or has a problem, or no longer."""
     if isinstance(snapshot.schedule, ScheduleProblem):
         return status_reason(snapshot.schedule.reason, snapshot.schedule.message)
