@@ -50,7 +50,7 @@ IDEMPOTENCY_LABEL: Final = f"{GROUP}/idempotency-key"
 follow from, so that it is found all the same."""
 
 CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
-"""On a job of a schedule: name of its AsyncCronJob; a long one is cut and told by a digest."""
+"""On a job of a schedule: name of its AsyncCronJob; a long one is cut and ends with a digest."""
 
 CRON_JOB_UID_LABEL: Final = f"{GROUP}/cron-job-uid"
 """On a job of a schedule: UID of its AsyncCronJob."""

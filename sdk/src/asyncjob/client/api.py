@@ -92,7 +92,7 @@ class Jobs(Protocol):
         """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
 
     def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
-        """Yield each job that matches whenever it changes, from now on, for ever."""
+        """Yield each job that matches whenever it changes, from now on, without end."""
 
     def cancel(self, job_id: str, *, cascade: bool = False) -> Job:
         """Ask for a job to be cancelled; a dead letter is dismissed. Raises NotCancellableError.
@@ -234,7 +234,7 @@ class AsyncJobs(Protocol):
         """Return one page of the jobs that match, newest first; its `next` is the next cursor."""
 
     def watch(self, selection: Selection = ALL_JOBS) -> AsyncIterator[JobSummary]:
-        """Yield each job that matches whenever it changes, from now on, for ever."""
+        """Yield each job that matches whenever it changes, from now on, without end."""
 
     async def cancel(self, job_id: str, *, cascade: bool = False) -> Job:
         """Ask for a job to be cancelled; a dead letter is dismissed. Raises NotCancellableError.

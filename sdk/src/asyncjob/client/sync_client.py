@@ -155,7 +155,7 @@ class SyncClient(Jobs):
     page = _waited_for(AsyncJobs.page)
 
     def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
-        """Yield each job that matches whenever it changes, from now on, for ever."""
+        """Yield each job that matches whenever it changes, from now on, without end."""
         return self._runner.iterate(lambda jobs: jobs.watch(selection))
 
     cancel = _waited_for(AsyncJobs.cancel)

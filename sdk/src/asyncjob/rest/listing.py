@@ -51,10 +51,10 @@ class Selection(RequestModel):
     """Its reason."""
 
     older_than_seconds: Annotated[int, Field(ge=0, le=315_360_000)] | None = None
-    """Created at least so long ago."""
+    """Created at least this many seconds ago."""
 
     newer_than_seconds: Annotated[int, Field(ge=0, le=315_360_000)] | None = None
-    """Created at most so long ago."""
+    """Created at most this many seconds ago."""
 
     text: Annotated[str, Field(max_length=256)] | None = None
     """Occurs, in any case, in its name, type, message or error."""
