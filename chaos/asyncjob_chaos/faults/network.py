@@ -39,7 +39,7 @@ def _cut(target: FaultTarget) -> Iterator[None]:
 FAULTS: Final = (
     Fault(
         name="network-cut",
-        does="two workers and an operator reach nobody for longer than a lease, and are not told",
+        does="two workers and an operator reach nobody for longer than a lease, without notice",
         shows=(Sign.CUT, Sign.LEASE_EXPIRED),
         act=_cut,
         hold=13.0,

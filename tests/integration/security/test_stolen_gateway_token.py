@@ -29,7 +29,7 @@ THEFTS = (
         lambda thief, setup: thief.merge(setup.queue(), {"metadata": {"ownerReferences": [GONE]}}),
     ),
     theft(
-        "keep a job for ever",
+        "keep a job forever",
         lambda thief, setup: thief.merge(
             setup.life().path, {"metadata": {"finalizers": ["example.org/kept"]}}
         ),
