@@ -13,6 +13,8 @@ PROMPT = "$ "
 INDENTED = "(indented)"
 """The language of a block that is none but for its indentation."""
 
+_PLAIN = {"code_inline": "`…`", "html_inline": "", "softbreak": " ", "hardbreak": " "}
+"""What stands for the parts of a paragraph that are no text; the others stand for themselves."""
 _HEREDOC = re.compile(r"<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)")
 
 
@@ -65,6 +67,18 @@ def prose_of(text: str) -> Iterator[str]:
         for child in token.children or []:
             if child.type == "text":
                 yield child.content
+
+
+def paragraphs_of(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each paragraph, heading and cell without its code, with the line that it begins at.
+
+    A phrase that is broken over two lines is in one piece.
+    """
+    line = 0
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        line = token.map[0] + 1 if token.map else line
+        if token.type == "inline":
+            yield line, "".join(_PLAIN.get(one.type, one.content) for one in token.children or [])
 
 
 @cache

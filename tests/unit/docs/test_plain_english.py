@@ -2,8 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -17,16 +16,30 @@ from asyncjob_gateway.cli import main as gateway
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
 from asyncjob_operator.cli import main as operator
 from asyncjob_worker.cli import main as worker
+from support.docs_blocks import ROOT, paragraphs_of
 
-ROOT = Path(__file__).parents[3]
 SOURCES = ("sdk/src", "worker-image/src", "operator/src")
 LOGGING = {"debug", "info", "warning", "error", "exception"}
 
 BANNED = re.compile(
-    r"\b(so many|so long|so often|anew|whoever|for ever|(?<!there )is no(?! longer)|heeds?)\b"
+    r"\b(so many|so long|so often|anew|whoever|for ever|(?<!there )is no(?! longer)|heed(s|ed)?)\b"
     r"|\b(wish|wishes|told|laws?)\b",
     re.IGNORECASE,
 )
+
+READ_FIRST = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+NOT_READ: Mapping[str, str] = {
+    "docs/adr/": "decisions stay as they were written",
+    "docs/explanation/architecture.md": "not rewritten yet",
+    "docs/explanation/guarantees.md": "not rewritten yet",
+    "docs/explanation/simulation.md": "not rewritten yet; names of mutations are made from code",
+}
+"""Pages, or how they begin, and why they may have the words."""
+
+LEGITIMATE: Mapping[tuple[str, str], str] = {
+    ("docs/how-to/write-idempotent-handlers.md", "Stop when told to"): "a handler is told to stop",
+}
+"""Page and phrase: why the word is the plain one there."""
 
 
 def command_texts(name: str, command: click.Command) -> Iterator[tuple[str, str]]:
@@ -91,6 +104,41 @@ def all_messages() -> Iterator[tuple[str, str]]:
                 yield f"{file.relative_to(ROOT)}:{line}: {text}", text
 
 
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the pages that are read here, by their names."""
+    documents = (file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.md"))
+    for page in (*READ_FIRST, *sorted(documents)):
+        if not page.startswith(tuple(NOT_READ)):
+            yield page, (ROOT / page).read_text(encoding="utf-8")
+
+
+def page_texts() -> Iterator[tuple[str, str]]:
+    for page, whole in pages():
+        for line, paragraph in paragraphs_of(whole):
+            text = paragraph
+            for where, phrase in LEGITIMATE:
+                text = text.replace(phrase, "") if where == page else text
+            yield f"{page}:{line}: {text}", text
+
+
+def comments_in(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments of a YAML file, those of consecutive lines as one, with their lines."""
+    comments: dict[int, str] = {}
+    begun = last = -1
+    for line, written in enumerate(text.splitlines(), 1):
+        if found := re.search(r"(?:^|\s)#+(.*)", written):
+            begun = begun if last == line - 1 else line
+            comments[begun] = f"{comments.get(begun, '')} {found[1].strip()}".strip()
+            last = line
+    yield from comments.items()
+
+
+def value_texts() -> Iterator[tuple[str, str]]:
+    values = ROOT / "charts/asyncjob/values.yaml"
+    for line, text in comments_in(values.read_text(encoding="utf-8")):
+        yield f"{values.name}:{line}", text
+
+
 def test_the_help_of_all_commands_is_plain() -> None:
     for name, command in {
         "asyncjob": root,
@@ -120,6 +168,36 @@ def test_problems_of_the_gateway_are_plain() -> None:
 
 def test_errors_and_log_lines_are_plain() -> None:
     assert archaic(all_messages()) == []
+
+
+def test_the_pages_are_plain() -> None:
+    assert archaic(page_texts()) == []
+
+
+def test_the_values_of_the_chart_are_explained_plainly() -> None:
+    assert archaic(value_texts()) == []
+
+
+@pytest.mark.parametrize(("page", "phrase"), LEGITIMATE)
+def test_each_legitimate_use_is_there_and_needs_its_reason(page: str, phrase: str) -> None:
+    assert BANNED.search(phrase)
+    assert any(phrase in text for _, text in paragraphs_of(dict(pages())[page]))
+
+
+def test_each_page_that_is_not_read_is_there() -> None:
+    assert [page for page in NOT_READ if not (ROOT / page).exists()] == []
+
+
+def test_a_word_is_found_in_a_paragraph_and_not_in_its_code() -> None:
+    text = "# Told\n\nIt is `told` so\nlong.\n\n```\nanew\n```\n\n| A |\n| --- |\n| whoever |\n"
+    found = [(line, one[0]) for line, part in paragraphs_of(text) for one in BANNED.finditer(part)]
+    assert found == [(1, "Told"), (3, "so long"), (12, "whoever")]
+
+
+def test_a_word_is_found_in_the_comments_of_a_yaml_file() -> None:
+    text = "# kept for so\n# long\na: told  # whoever asks\nb: '#'\n\n# anew\n"
+    found = [(line, one[0]) for line, part in comments_in(text) for one in BANNED.finditer(part)]
+    assert found == [(1, "so long"), (1, "whoever"), (6, "anew")]
 
 
 def test_a_message_is_found_in_what_is_raised_and_logged() -> None:
