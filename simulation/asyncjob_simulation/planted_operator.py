@@ -238,7 +238,7 @@ def keys_not_counted() -> AbstractContextManager[object]:
     return patch.object(plan, "_active_keys", lambda *_: [])
 
 
-@mutation("duplicates are not told from the job that keeps the id")
+@mutation("duplicates are not distinguished from the job that keeps the id")
 def no_deduplication() -> AbstractContextManager[object]:
     @contextmanager
     def both() -> Iterator[None]:

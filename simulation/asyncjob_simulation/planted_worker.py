@@ -79,7 +79,7 @@ def never_fence() -> AbstractContextManager[object]:
     return both()
 
 
-@mutation("the end of a lease is told by the wall clock")
+@mutation("the end of a lease is read off the wall clock")
 def expiry_by_wall_clock() -> AbstractContextManager[object]:
     @contextmanager
     def both() -> Iterator[None]:

@@ -30,9 +30,6 @@ BANNED = re.compile(
 READ_FIRST = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 NOT_READ: Mapping[str, str] = {
     "docs/adr/": "decisions stay as they were written",
-    "docs/explanation/architecture.md": "not rewritten yet",
-    "docs/explanation/guarantees.md": "not rewritten yet",
-    "docs/explanation/simulation.md": "not rewritten yet; names of mutations are made from code",
 }
 """Pages, or how they begin, and why they may have the words."""
 
