@@ -75,11 +75,6 @@ class Process:
                 found.held = 1
         return found
 
-    @property
-    def is_held(self) -> bool:
-        """Whether its main thread, in which handlers run, stands still."""
-        return self.thread(MAIN).held > 0
-
     def hold(self) -> None:
         """Stop it as SIGSTOP does."""
         if self.is_alive and self.held_since is None:

@@ -169,7 +169,7 @@ class Server:
 
 @pytest.fixture
 async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Server]:
-    monkeypatch.setattr(kopf_session, "RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr(kopf_session, "MAX_RETRY_BACKOFF", 0.0)
     told = Server()
     app = web.Application()
     app.router.add_get("/{path:.*}", told.answer)

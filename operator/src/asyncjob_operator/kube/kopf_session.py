@@ -8,7 +8,6 @@ reads it. Pages of lists are bounded in bytes, where kopf bounds them by number 
 """
 
 import asyncio
-import itertools
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,6 @@ import aiohttp
 import kopf
 import structlog
 
-from asyncjob.backoff import with_jitter
 from asyncjob.deep_json import loads
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import JsonObject, items
@@ -36,8 +34,9 @@ from asyncjob_operator.telemetry.logs import LogThrottle
 
 log = structlog.get_logger()
 
-RETRY_SECONDS: Final = (1.0, 2.0, 5.0)
-"""Between tries of a request that is refused, or whose type is not served; the last is repeated."""
+MAX_RETRY_BACKOFF: Final = 5.0
+"""Longest pause in seconds between tries of a request that is refused, or whose type is not served.
+"""
 
 CONNECT_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 1.0
@@ -187,14 +186,14 @@ class KopfSession:
         watched: WatchedCollection | None,
     ) -> aiohttp.ClientResponse:
         """Send until the answer is one that kopf can bear."""
-        pauses = itertools.chain(RETRY_SECONDS, itertools.repeat(RETRY_SECONDS[-1]))
+        backoff = ExponentialBackoff(cap=MAX_RETRY_BACKOFF)
         response = await self._send_once(request, handler)
         while _is_repeated(response.status, watched):
             await self._report(response, watched)
             response.close()
             if response.status == HTTPStatus.UNAUTHORIZED:
                 await self._reload_credentials()
-            await asyncio.sleep(with_jitter(next(pauses)))
+            await asyncio.sleep(backoff.next_delay())
             response = await self._send_once(request, handler)
         return response
 

@@ -14,7 +14,6 @@ with needs("cli"):
     import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
 
 SECONDS: Final = click.FloatRange(min=0)
 POSITIVE_SECONDS: Final = click.FloatRange(min=0, min_open=True)

@@ -101,11 +101,6 @@ def _read_limit(form: Form) -> int:
     return min(MAX_BULK_JOBS, int(text)) if _LIMIT_PATTERN.fullmatch(text) else MAX_BULK_JOBS
 
 
-def form_action(action: BulkAction) -> str:
-    """Return the action as forms carry it."""
-    return f"{action.action}-all" if action.all else action.action
-
-
 def confirmation_page(action: BulkAction, matching: BulkReport, links: Links) -> ConfirmationPage:
     """Return the question about those that were found."""
     count = len(matching.done)
