@@ -68,10 +68,14 @@ class Components:
         # Jobs: evaluated whenever they change, and reconciled from a queue
         job_queue = WorkQueue(max_per_lane=MAX_PER_LANE)
         admission_queue = WorkQueue(requeue_dirty=True, max_per_lane=MAX_PER_NAMESPACE)
+
+        def enqueue_admission(key: str) -> None:
+            admission_queue.add(key, key.partition("/")[0])
+
         delaying_queue = self.delaying_queue = DelayingQueue()
         caches = self.caches = JobCaches(
             now,
-            enqueue_admission=lambda queue: admission_queue.add("/".join(queue), queue[0]),
+            enqueue_admission=lambda queue: enqueue_admission("/".join(queue)),
             evaluate_later=delaying_queue.add_all,
         )
         queue_stats = QueueStatsCollector(
@@ -108,6 +112,8 @@ class Components:
         )
 
         # Queues: admission to those with limits, their status, and those that nobody serves
+        self.enqueue_admission = enqueue_admission
+        self.admission_delaying_queue = DelayingQueue()
         reservations = ReservationController(
             session,
             AdmissionRounds(
@@ -119,7 +125,8 @@ class Components:
             ),
             now=now,
             leads=leads,
-            enqueue=lambda key: admission_queue.add(key, key.partition("/")[0]),
+            enqueue=enqueue_admission,
+            delaying_queue=self.admission_delaying_queue,
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             metrics=metrics,
         )

@@ -8,7 +8,6 @@ import structlog
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.kube.informer import list_into
-from asyncjob.kube.pacing import TimeSlice
 from asyncjob.names import CRON_JOBS, collection_path
 from asyncjob_operator.cache.adapters import InformerStore
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
@@ -31,7 +30,7 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.kopf_collections import KopfCollection
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.loops import MAX_SLEEP, REQUEUE_BATCH
+from asyncjob_operator.loops import UnmeasuredRequeues, run_requeue_timer
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import LoopHealth
@@ -125,10 +124,6 @@ class CronJobs:
             log.info("schedules resynced", namespace=namespace, repaired=repaired)
 
     async def _run_requeue_timer(self, health: LoopHealth) -> None:
-        delaying_queue, time_slice = self._delaying_queue, TimeSlice()
-        while True:
-            health.tick()
-            await delaying_queue.wait(monotonic(), MAX_SLEEP)
-            for uid in delaying_queue.pop_due(monotonic(), REQUEUE_BATCH):
-                self.evaluator.evaluate(uid)
-                await time_slice.yield_if_due()
+        await run_requeue_timer(
+            self._delaying_queue, self.evaluator.evaluate, UnmeasuredRequeues(), health
+        )

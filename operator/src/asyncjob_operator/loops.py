@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -59,24 +59,44 @@ class ResyncTimer:
         self._triggered.clear()
 
 
+class RequeueMetrics(Protocol):
+    """Takes the measurements of a requeue timer."""
+
+    def observe_requeue_lag(self, seconds: float) -> None:
+        """Record how late the earliest deadline is, when the timer turns."""
+
+    def observe_requeue_cycle(self, seconds: float) -> None:
+        """Record how long a turn has taken."""
+
+
+class UnmeasuredRequeues:
+    """Records nothing: the operator's metrics of requeues are about jobs."""
+
+    def observe_requeue_lag(self, seconds: float) -> None:
+        """Record nothing."""
+
+    def observe_requeue_cycle(self, seconds: float) -> None:
+        """Record nothing."""
+
+
 async def run_requeue_timer(
     delaying_queue: DelayingQueue,
     evaluate: Callable[[str], None],
-    metrics: OperatorMetrics,
+    metrics: RequeueMetrics,
     health: LoopHealth,
 ) -> None:
-    """Evaluate each job again when its requeue time has come."""
+    """Evaluate each job, schedule or queue again when its requeue time has come."""
     while True:
         health.tick()
         await delaying_queue.wait(monotonic(), MAX_SLEEP)
         started_at = monotonic()
         late_by = delaying_queue.late_by(started_at)
         if late_by is not None:
-            metrics.scheduler_lag.observe(late_by)
+            metrics.observe_requeue_lag(late_by)
         evaluated = await _evaluate_due(delaying_queue, evaluate, started_at)
-        metrics.cycles.inc()
-        metrics.cycle_seconds.observe(monotonic() - started_at)
-        log.debug("due jobs evaluated" if evaluated else "nothing due", jobs=evaluated)
+        metrics.observe_requeue_cycle(monotonic() - started_at)
+        message = "due items evaluated" if evaluated else "nothing due"
+        log.debug(message, loop=health.name, count=evaluated)
 
 
 async def _evaluate_due(

@@ -33,6 +33,7 @@ from asyncjob_operator.kube.preflight import POLICIES_NOT_READABLE, Findings
 from asyncjob_operator.loops import (
     MAX_WATCH_PAUSE,
     ResyncTimer,
+    UnmeasuredRequeues,
     resync_namespace,
     run_policy_checks,
     run_queue_status,
@@ -312,6 +313,15 @@ class Operator:
             "recovery summary", lambda health: run_recovery_summary(parts.recovery_summary, health)
         )
         start(REQUEUE_TIMER, self._run_requeue_timer)
+        start(
+            "admission requeue timer",
+            lambda health: run_requeue_timer(
+                parts.admission_delaying_queue,
+                parts.enqueue_admission,
+                UnmeasuredRequeues(),
+                health,
+            ),
+        )
         start("job resync", self._run_resync)
         start(
             "queue status",

@@ -174,6 +174,21 @@ async def test_a_loop_that_fails_is_counted(
     assert getattr(operator._metrics, metric)._value.get() == 1
 
 
+async def test_a_queue_whose_time_has_come_is_looked_at_again(
+    harness: OperatorHealthHarness,
+) -> None:
+    operator, started = harness.operator, dict[str, LoopFunction]()
+    start = SimpleNamespace(start=lambda name, run, *_, **__: started.setdefault(name, run))
+    operator._tasks = cast("Any", start)
+    operator._start_loops()
+    parts = operator._components
+    parts.admission_delaying_queue.advance("one/batch", 0.0)
+    health = HealthMonitor(LIMIT, lambda: 0.0).loop("admission requeue timer")
+    timer = asyncio.ensure_future(started[health.name](health))
+    assert await parts.admission_reconcilers._queue.get() == "one/batch"
+    timer.cancel()
+
+
 def test_one_silent_namespace_makes_unready_and_all_of_them_unfit(
     harness: OperatorHealthHarness, clock: Clock
 ) -> None:

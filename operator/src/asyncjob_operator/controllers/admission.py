@@ -4,7 +4,6 @@ Each write is conditional on the version of the queue that was read, so that onl
 operators succeeds. Jobs with a reservation are then admitted by their own reconciliation.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,7 +17,7 @@ from asyncjob_operator.cache.jobs import JobStore, QueueKey
 from asyncjob_operator.cache.queues import AdmissionCache, QueueAdmissionState, QueueCache
 from asyncjob_operator.cache.workers import WorkerRegistry
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
-from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.controllers.workqueue import DelayingQueue, ItemBackoff
 from asyncjob_operator.core.admission.plan import (
     AdmissionPlan,
     AdmissionSnapshot,
@@ -128,7 +127,11 @@ class AdmissionRounds:
 
 
 class ReservationController:
-    """Carries out rounds of admission; `enqueue` is called with each queue that is due again."""
+    """Carries out rounds of admission.
+
+    A queue that is due by time alone goes to the delaying queue; `enqueue` is called with one that
+    is due again at once.
+    """
 
     def __init__(
         self,
@@ -138,6 +141,7 @@ class ReservationController:
         now: Callable[[], Now],
         leads: Callable[[], bool],
         enqueue: Callable[[str], None],
+        delaying_queue: DelayingQueue,
         backoff: ItemBackoff,
         metrics: OperatorMetrics,
     ) -> None:
@@ -146,9 +150,9 @@ class ReservationController:
         self._now = now
         self._leads = leads
         self._enqueue = enqueue
+        self._delaying_queue = delaying_queue
         self._backoff = backoff
         self._metrics = metrics
-        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._stale_since: dict[str, float] = {}
 
     async def reconcile(self, key: str) -> None:
@@ -171,7 +175,7 @@ class ReservationController:
 
     def requeue_after(self, key: str, seconds: float) -> None:
         """Leave a queue whose reconciliation raised alone for this many seconds."""
-        self._add_after(key, seconds)
+        self._delaying_queue.advance(key, self._now().monotonic + seconds)
 
     async def _verify_reservations(self, queue: QueueKey) -> None:
         for reservation in self._planner.unverified(queue):
@@ -185,7 +189,7 @@ class ReservationController:
     async def _apply(self, key: str, queue: QueueKey, plan: AdmissionPlan) -> None:
         now = self._now().monotonic
         if plan.next_at is not None:
-            self._add_after(key, plan.next_at - now)
+            self._delaying_queue.advance(key, plan.next_at)
         if not plan.admitted and not self._must_release_stale(key, plan, now):
             return
         if not self._leads():
@@ -211,7 +215,7 @@ class ReservationController:
         since = self._stale_since.setdefault(key, now)
         if now >= since + STALE_RESERVATION_SECONDS:
             return True
-        self._add_after(key, since + STALE_RESERVATION_SECONDS - now)
+        self._delaying_queue.advance(key, since + STALE_RESERVATION_SECONDS)
         return False
 
     async def _on_error(
@@ -236,22 +240,7 @@ class ReservationController:
         pause = self._backoff.record_failure(key)
         level = log.warning if self._backoff.is_new_error(key, str(error)) else log.debug
         level("jobs not admitted", queue=key, error=str(error), retry_in=round(pause, 1))
-        self._add_after(key, pause)
-
-    def _add_after(self, key: str, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        at = loop.time() + max(0.0, seconds)
-        due_at, timer = self._timers.get(key, (None, None))
-        if due_at is not None and due_at <= at:
-            return
-        if timer is not None:
-            timer.cancel()
-        self._timers[key] = (at, loop.call_at(at, self._on_timer, key))
-
-    def _on_timer(self, key: str) -> None:
-        """Enqueue the queue; a timer that fires slightly early is not set again."""
-        del self._timers[key]
-        self._enqueue(key)
+        self.requeue_after(key, pause)
 
     def _count(self, outcome: str) -> None:
         self._metrics.writes.labels(METRIC_LABEL, outcome).inc()

@@ -1,7 +1,11 @@
 """The work queue of the control loops: fair lanes, requeue times, backoff per item, and workers.
 
-The contract is client-go's: an item is queued once, is handled by one worker at a time, and an item
-whose handling failed comes back later each time.
+As in client-go, an item is queued once, is handled by one worker at a time, and comes back later
+each time its handling fails. Unlike client-go, an item that is added while it is handled is dropped
+by default: the pools of jobs and schedules evaluate each item once more when it is done, which
+queues it only if something is due, where client-go would hand out every job a second time for the
+event of the operator's own write. `WorkQueue(requeue_dirty=True)` is client-go's behaviour, for
+items that nobody evaluates: admission has it.
 """
 
 import asyncio
@@ -113,7 +117,10 @@ class WorkQueue:
 
 
 class DelayingQueue:
-    """When to evaluate each job again, in monotonic seconds; a blocked job's time is not moved."""
+    """When to evaluate each job again, in monotonic seconds; a blocked job's time is not moved.
+
+    Schedules have one of their own, by uid, and so has admission, by queue.
+    """
 
     def __init__(self) -> None:
         self._heap = TimerHeap()

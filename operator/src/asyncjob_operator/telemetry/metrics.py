@@ -65,6 +65,15 @@ class OperatorMetrics:
         self.requests.labels(method, str(code)).inc()
         self.request_seconds.labels(method).observe(seconds)
 
+    def observe_requeue_lag(self, seconds: float) -> None:
+        """Record how late the earliest deadline of a job is."""
+        self.scheduler_lag.observe(seconds)
+
+    def observe_requeue_cycle(self, seconds: float) -> None:
+        """Count a turn of the requeue timer of jobs, which has taken so long."""
+        self.cycles.inc()
+        self.cycle_seconds.observe(seconds)
+
     def set_namespaces_over_limit(self, namespaces: int) -> None:
         """Set how many namespaces hold too many finished jobs."""
         self._namespaces_over_limit = namespaces
