@@ -304,20 +304,21 @@ class Operator:
             await asyncio.Event().wait()
 
     def _start_loops(self) -> None:
-        settings, parts, start = self._settings, self._components, self._tasks.start
-        start("job reconcilers", parts.job_reconcilers.run)
-        start("admission reconcilers", parts.admission_reconcilers.run)
-        start("event recorder", parts.events.run)
+        settings, components, start = self._settings, self._components, self._tasks.start
+        start("job reconcilers", components.job_reconcilers.run)
+        start("admission reconcilers", components.admission_reconcilers.run)
+        start("event recorder", components.events.run)
         leadership = self._leader_election
         start(
-            "recovery summary", lambda health: run_recovery_summary(parts.recovery_summary, health)
+            "recovery summary",
+            lambda health: run_recovery_summary(components.recovery_summary, health),
         )
         start(REQUEUE_TIMER, self._run_requeue_timer)
         start(
             "admission requeue timer",
             lambda health: run_requeue_timer(
-                parts.admission_delaying_queue,
-                parts.enqueue_admission,
+                components.admission_delaying_queue,
+                components.enqueue_admission,
                 UnmeasuredRequeues(),
                 health,
             ),
@@ -325,12 +326,12 @@ class Operator:
         start("job resync", self._run_resync)
         start(
             "queue status",
-            lambda health: run_queue_status(parts.queue_status, leadership, health),
+            lambda health: run_queue_status(components.queue_status, leadership, health),
         )
         start(
             "unserved queues",
             lambda health: run_unserved_queue_events(
-                parts.unserved_queue_events, leadership, health
+                components.unserved_queue_events, leadership, health
             ),
         )
         start("policies", self._check_policies)
@@ -341,14 +342,14 @@ class Operator:
             start(
                 "workers",
                 lambda health: run_stale_worker_collection(
-                    parts.stale_workers, leadership, pause, health
+                    components.stale_workers, leadership, pause, health
                 ),
             )
         if settings.retention:
             interval = settings.retention_interval
             start(
                 "retention",
-                lambda health: run_retention(parts.retention, leadership, interval, health),
+                lambda health: run_retention(components.retention, leadership, interval, health),
             )
         self._components.cron_jobs.start(self._tasks, self._findings)
         self._start_job_watches()
