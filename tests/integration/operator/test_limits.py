@@ -69,7 +69,7 @@ def test_never_more_run_than_the_queue_allows_though_jobs_fail_and_leaders_chang
     for number in range(4):
         ns.start_worker(f"worker-{number}", "--concurrency=8")
     for number in range(JOBS):
-        ns.create(f"job-{number}", "shaky", 0.02, retryPolicy={"maxRetries": 100})
+        ns.create(f"job-{number}", "shaky", 0.1, retryPolicy={"maxRetries": 100})
 
     def done() -> int:
         return sum(version.phase == "Succeeded" for version in history.versions)
