@@ -14,7 +14,7 @@ from typing import Any, Final
 from asyncjob.audit.recorder import RECORDED
 from asyncjob.errors import AlreadyExistsError, UnknownOutcomeError
 from asyncjob.kube import KubeSession, load_access
-from asyncjob.kube.informer import IncrementalEventHandler, run_informer
+from asyncjob.kube.informer import IncrementalEventHandler, WatchObserver, run_informer
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT, collection_path
 from asyncjob_dev.api import write_kubeconfig
@@ -161,10 +161,14 @@ class Cluster:
         """See every version of every job, queue and schedule, until cancelled."""
         begun: set[str] = set()
 
-        def begin(resource: str) -> None:
-            begun.add(resource)
-            if len(begun) == len(RECORDED):
-                watching.set()
+        class Beginning(WatchObserver):
+            def __init__(self, resource: str) -> None:
+                self._resource = resource
+
+            def watch_opened(self) -> None:
+                begun.add(self._resource)
+                if len(begun) == len(RECORDED):
+                    watching.set()
 
         await asyncio.gather(
             *(
@@ -172,7 +176,7 @@ class Cluster:
                     self.session,
                     collection_path(None, resource),
                     _Watcher(resource, self.seen),
-                    on_watch=partial(begin, resource),
+                    observer=Beginning(resource),
                 )
                 for resource in RECORDED
             )

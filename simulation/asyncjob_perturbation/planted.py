@@ -3,12 +3,12 @@
 The simulation, whose bugs may be planted here as well, has no such API server.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from asyncjob.kube import watch
+from asyncjob.kube.watch import open_watch
 from asyncjob_simulation.mutations import by_name
 from asyncjob_worker.claiming import watcher
 from asyncjob_worker.claiming.claimer import Claimer
@@ -17,12 +17,11 @@ from asyncjob_worker.claiming.claimer import Claimer
 def any_version() -> AbstractContextManager[object]:
     """Have a worker take queued jobs of any version, as `resourceVersion=0` allows."""
 
-    async def watch_any(session: Any, path: str, params: Any, **more: Any) -> AsyncGenerator[Any]:
+    async def open_any(session: Any, path: str, params: Any, **more: Any) -> Any:
         version = params["resourceVersion"] or "0"
-        async for event in watch(session, path, {**params, "resourceVersion": version}, **more):
-            yield event
+        return await open_watch(session, path, {**params, "resourceVersion": version}, **more)
 
-    return patch.object(watcher, "watch", watch_any)
+    return patch.object(watcher, "open_watch", open_any)
 
 
 @contextmanager

@@ -203,7 +203,7 @@ class Gateway:
             container.process.on_death.append(self._forget)
             stop = asyncio.Event()
             container.on_terminate = stop.set
-            keeping = asyncio.ensure_future(cache.run(session, metrics.watch_counter))
+            keeping = asyncio.ensure_future(cache.run(session, metrics.watch_observer))
             await stop.wait()
             self._forget()
             keeping.cancel()

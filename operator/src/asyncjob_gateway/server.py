@@ -234,7 +234,7 @@ async def _serve_with_caches(context: AppContext, connections: ConnectionTable) 
     """Serve, with the caches kept up to date; a cache that fails takes the process along."""
     async with asyncio.TaskGroup() as group:
         background_tasks = [
-            group.create_task(view.run(context.session, context.metrics.watch_counter))
+            group.create_task(view.run(context.session, context.metrics.watch_observer))
             for view in context.caches.values()
         ]
         await serve_until_stopped(make_asgi_app(context), context, connections)

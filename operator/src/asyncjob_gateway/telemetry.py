@@ -8,16 +8,17 @@ hold secrets; metric labels are bounded.
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, ProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asyncjob.errors import AsyncJobError
+from asyncjob.kube.informer import WatchObserver
 from asyncjob.metrics import MetricSpec, gateway
 from asyncjob.metrics.prometheus import MetricSource, SourceCollector, counter, gauge, histogram
 from asyncjob.tracing.context import normalize_traceparent, trace_id_of
@@ -62,9 +63,9 @@ class GatewayMetrics:
         """Count a follower that has to list again."""
         self._resyncs.inc()
 
-    def watch_counter(self, watch: str) -> Callable[[], None]:
-        """Return what counts the beginnings of a watch."""
-        return self._watches.labels(watch).inc
+    def watch_observer(self, watch: str) -> WatchObserver:
+        """Return what counts each time that this watch is opened."""
+        return _WatchCount(self._watches.labels(watch))
 
     def observe_api_request(self, method: str, code: int, seconds: float) -> None:
         """Count a request to the API server; the observer of a session."""
@@ -74,6 +75,14 @@ class GatewayMetrics:
     def register_sources(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
         """Show what the sources say whenever somebody asks."""
         self.registry.register(SourceCollector(sources))
+
+
+class _WatchCount(WatchObserver):
+    def __init__(self, opened: Counter) -> None:
+        self._opened = opened
+
+    def watch_opened(self) -> None:
+        self._opened.inc()
 
 
 log = structlog.get_logger()

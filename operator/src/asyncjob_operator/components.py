@@ -6,16 +6,19 @@ from typing import Final
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView
+from asyncjob.names import CRON_JOBS, QUEUES
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.admission import AdmissionRounds, ReservationController
+from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
+from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import (
     EventRecorder,
     RecoveryBurstEvents,
     UnservedQueueEvents,
 )
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
-from asyncjob_operator.controllers.job_informer import JobResync
+from asyncjob_operator.controllers.job_informer import JobResync, SilentWatchDetector, WatchLag
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.queue_status import JobStatsCollector, QueueStatusWriter
@@ -31,8 +34,10 @@ from asyncjob_operator.controllers.workqueue import (
     WorkQueue,
 )
 from asyncjob_operator.core.events import EventReason, job_event
-from asyncjob_operator.cron_jobs import CronJobs
-from asyncjob_operator.kube.clock import Clock, monotonic
+from asyncjob_operator.informers import Informers
+from asyncjob_operator.kopf_collections import cron_job_collection, queue_collection
+from asyncjob_operator.kube.clock import Clock, current_time, monotonic
+from asyncjob_operator.loops import ResyncTimer
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.logs import RecoverySummary
@@ -146,16 +151,38 @@ class Components:
         )
 
         # Schedules
-        self.cron_jobs = CronJobs(
-            settings,
-            session,
-            leadership,
-            scheduled_jobs=caches.scheduled_jobs,
-            on_job=lambda obj: job_evaluator.on_update(obj, just_changed=True),
-            events=self.events,
-            metrics=metrics,
+        cron_job_queue = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
+
+        def enqueue_cron_job(uid: str) -> None:
+            cron = cron_job_evaluator.locate(uid)
+            cron_job_queue.add(uid, cron.namespace if cron else "")
+
+        self.cron_job_delaying_queue = DelayingQueue()
+        cron_job_evaluator = self.cron_job_evaluator = CronJobEvaluator(
+            settings.identity,
+            caches.scheduled_jobs,
+            now,
+            enqueue_cron_job,
+            delaying_queue=self.cron_job_delaying_queue,
             quarantine=quarantine,
-            now=now,
+            prunes_history=settings.retention,
+            dedup_window=settings.retention_options.dedup_window,
+        )
+        self.cron_job_reconcilers = ReconcilePool(
+            cron_job_queue,
+            CronJobReconciler(
+                session,
+                cron_job_evaluator,
+                backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
+                events=self.events,
+                metrics=metrics,
+                leads=leads,
+                on_job=lambda obj: job_evaluator.on_update(obj, just_changed=True),
+                clock=monotonic,
+            ),
+            leadership,
+            quarantine,
+            cron_job_evaluator.evaluate,
         )
 
         # Removal of finished jobs, and of the Leases of workers that are gone
@@ -184,7 +211,37 @@ class Components:
             quarantine=quarantine,
         )
 
+        # How objects reach the caches: worker pods and Leases by informers, queues and schedules
+        # by kopf's events; jobs by the operator's own watch, or by kopf's as well
+        self.informers = Informers(
+            session,
+            settings.watched_namespaces,
+            quarantine,
+            worker_pods=caches.worker_pods,
+            worker_registry=caches.worker_registry,
+        )
+        self.kopf_collections = {
+            QUEUES: queue_collection(
+                session,
+                settings.watched_namespaces,
+                caches.queues,
+                quarantine,
+                settings.resync_interval,
+            ),
+            CRON_JOBS: cron_job_collection(
+                session,
+                settings.watched_namespaces,
+                cron_job_evaluator,
+                quarantine,
+                settings.resync_interval,
+            ),
+        }
+        self.job_resync_timer = ResyncTimer(settings.resync_interval)
+        self.silence_detector = SilentWatchDetector()
+        self.watch_lag = WatchLag(current_time)
+
         # What the metrics read on each scrape
+        metrics.watch_lag.set_function(self.watch_lag.seconds)
         self.job_stats = JobStatsCollector(
             caches.store,
             queue_stats,

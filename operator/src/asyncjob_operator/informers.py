@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from asyncjob.kube import KubeSession
-from asyncjob.kube.informer import run_informer
+from asyncjob.kube.informer import WatchObserver, run_informer
 from asyncjob_operator.cache.adapters import (
     CacheAdapter,
     InformerStore,
@@ -25,7 +25,6 @@ class Informers:
         self,
         session: KubeSession,
         namespaces: tuple[str | None, ...],
-        tasks: TaskSupervisor,
         quarantine: Quarantine,
         *,
         worker_pods: WorkerPodCache,
@@ -35,31 +34,34 @@ class Informers:
         self._session = session
         self._quarantine = quarantine
         self._namespaces = namespaces
-        self._tasks = tasks
         self._worker_pods = worker_pods
         self._worker_registry = worker_registry
 
-    def start(self, findings: Findings, *, recovery: bool) -> list[InformerStore]:
+    def start(
+        self, tasks: TaskSupervisor, findings: Findings, *, recovery: bool
+    ) -> list[InformerStore]:
         """Follow what may be seen and return what has to be listed before anything is judged."""
         scopes: list[InformerStore] = []
         if recovery and findings.allows("list", "pods") and findings.allows("watch", "pods"):
             self._worker_pods.mark_pods_watched()
             adapter: CacheAdapter = PodCacheAdapter(self._worker_pods)
-            scopes += self._start_informers("pods", pods_path, adapter)
+            scopes += self._start_informers(tasks, "pods", pods_path, adapter)
         if findings.allows("list", "leases") and findings.allows("watch", "leases"):
             self._worker_registry.mark_leases_watched()
             adapter = WorkerLeaseCacheAdapter(self._worker_pods, self._worker_registry)
-            scopes += self._start_informers("leases", leases_path, adapter)
+            scopes += self._start_informers(tasks, "leases", leases_path, adapter)
         return scopes
 
     def _start_informers(
         self,
+        tasks: TaskSupervisor,
         title: str,
         path: Callable[[str | None], str],
         adapter: CacheAdapter,
     ) -> list[InformerStore]:
         return [
             self._start_informer(
+                tasks,
                 watch_name(title, namespace),
                 path(namespace),
                 InformerStore(adapter, namespace, self._quarantine),
@@ -67,16 +69,29 @@ class Informers:
             for namespace in self._namespaces
         ]
 
-    def _start_informer(self, name: str, path: str, store: InformerStore) -> InformerStore:
+    def _start_informer(
+        self, tasks: TaskSupervisor, name: str, path: str, store: InformerStore
+    ) -> InformerStore:
         async def run(health: LoopHealth) -> None:
-            def on_health(*, went_well: bool) -> None:
-                (health.tick if went_well else health.attempted)()
-
-            await run_informer(self._session, path, store, WORKER_SELECTOR, on_health=on_health)
+            observer = _HealthObserver(health)
+            await run_informer(self._session, path, store, WORKER_SELECTOR, observer=observer)
 
         self.names.append(name)
-        self._tasks.start(name, run)
+        tasks.start(name, run)
         return store
+
+
+class _HealthObserver(WatchObserver):
+    """Reports to the health of a loop how its watch goes."""
+
+    def __init__(self, health: LoopHealth) -> None:
+        self._health = health
+
+    def progressed(self) -> None:
+        self._health.tick()
+
+    def failed(self) -> None:
+        self._health.attempted()
 
 
 def watch_name(title: str, namespace: str | None) -> str:

@@ -15,9 +15,14 @@ from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.kube.informer import list_into
-from asyncjob.names import QUEUES, collection_path
+from asyncjob.names import CRON_JOBS, QUEUES, collection_path
 from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
 from asyncjob_operator.cache.queues import QueueCache
+from asyncjob_operator.controllers.cron_job_evaluator import (
+    CronJobEvaluator,
+    CronJobStore,
+    resync_cron_jobs,
+)
 from asyncjob_operator.loops import MAX_WATCH_PAUSE, ResyncTimer
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import LoopHealth
@@ -108,3 +113,29 @@ def queue_collection(
 
     stores = {namespace: InformerStore(adapter, namespace, quarantine) for namespace in namespaces}
     return KopfCollection("queues", stores, resync, resync_interval)
+
+
+def cron_job_collection(
+    session: KubeSession,
+    namespaces: tuple[str | None, ...],
+    evaluator: CronJobEvaluator,
+    quarantine: Quarantine,
+    resync_interval: float,
+) -> KopfCollection:
+    """Return the AsyncCronJobs, as they go to their evaluator.
+
+    A resync after the first list reads metadata, and what differs live.
+    """
+
+    async def resync(namespace: str | None, store: InformerStore) -> None:
+        if not store.synced.is_set():
+            await list_into(session, collection_path(namespace, CRON_JOBS), store)
+            return
+        repaired = await resync_cron_jobs(session, namespace, evaluator, quarantine)
+        if repaired:
+            log.info("schedules resynced", namespace=namespace, repaired=repaired)
+
+    stores: dict[str | None, InformerStore] = {
+        namespace: CronJobStore(evaluator, namespace, quarantine) for namespace in namespaces
+    }
+    return KopfCollection("schedules", stores, resync, resync_interval)

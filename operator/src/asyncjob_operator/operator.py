@@ -20,19 +20,15 @@ from asyncjob_operator.cache.adapters import InformerStore
 from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.job_informer import (
     JobWatch,
-    SilentWatchDetector,
-    WatchLag,
     freeze_gc,
     load_jobs,
 )
-from asyncjob_operator.informers import Informers, watch_name
-from asyncjob_operator.kopf_collections import KopfCollection, queue_collection
-from asyncjob_operator.kube.clock import current_time, monotonic
+from asyncjob_operator.informers import watch_name
+from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.kube.preflight import POLICIES_NOT_READABLE, Findings
 from asyncjob_operator.loops import (
     MAX_WATCH_PAUSE,
-    ResyncTimer,
     UnmeasuredRequeues,
     resync_namespace,
     run_policy_checks,
@@ -109,33 +105,11 @@ class Operator:
         self._health = HealthMonitor(settings.silence_limit, monotonic)
         self._health.loop(REQUEUE_TIMER, STUCK_SECONDS)
         self._tasks = TaskSupervisor(settings.backoff_initial, settings.backoff_max, self._health)
-        self._informers = Informers(
-            session,
-            settings.watched_namespaces,
-            self._tasks,
-            self._components.quarantine,
-            worker_pods=self._components.caches.worker_pods,
-            worker_registry=self._components.caches.worker_registry,
-        )
-        self._kopf_collections: dict[str, KopfCollection] = {
-            QUEUES: queue_collection(
-                session,
-                settings.watched_namespaces,
-                self._components.caches.queues,
-                self._components.quarantine,
-                settings.resync_interval,
-            ),
-            CRON_JOBS: self._components.cron_jobs.collection,
-        }
-        self._resync_timer = ResyncTimer(settings.resync_interval)
         self._idle_watches = ExitStack()
         self._listed_namespaces: set[str | None] = set()
-        self._silence_detector = SilentWatchDetector()
-        self._watch_lag = WatchLag(current_time)
         self._job_watch = JobWatch(
             session, self.on_job_event, self._resync_namespace, self._on_job_watch_progress
         )
-        metrics.watch_lag.set_function(self._watch_lag.seconds)
         self._synced = False
         self._may_remove_workers = False
         self._findings = Findings()
@@ -153,8 +127,8 @@ class Operator:
         ]
         self._follow_kopf()
         self._tasks.start(ELECTION_LOOP, self._run_election)
-        listed = self._kopf_collections[QUEUES].start(self._tasks)
-        listed += self._informers.start(findings, recovery=recovery)
+        listed = self._components.kopf_collections[QUEUES].start(self._tasks)
+        listed += self._components.informers.start(self._tasks, findings, recovery=recovery)
         self._tasks.start("jobs", lambda health: self._list_and_start(listed, health))
 
     async def stop(self) -> None:
@@ -164,7 +138,7 @@ class Operator:
         await asyncio.gather(
             self._components.job_reconcilers.drain(DRAIN_SECONDS),
             self._components.admission_reconcilers.drain(DRAIN_SECONDS),
-            self._components.cron_jobs.reconcilers.drain(DRAIN_SECONDS),
+            self._components.cron_job_reconcilers.drain(DRAIN_SECONDS),
         )
         await self._tasks.stop()
         await self._leader_election.release()
@@ -174,11 +148,11 @@ class Operator:
 
     def on_queue_event(self, kind: str | None, obj: JsonObject) -> None:
         """Take what kopf has seen of an AsyncQueue; None: found in a list."""
-        self._kopf_collections[QUEUES].on_event(kind, obj)
+        self._components.kopf_collections[QUEUES].on_event(kind, obj)
 
     def on_cron_job_event(self, kind: str | None, obj: JsonObject) -> None:
         """Take what kopf has seen of an AsyncCronJob; None: found in a list."""
-        self._kopf_collections[CRON_JOBS].on_event(kind, obj)
+        self._components.kopf_collections[CRON_JOBS].on_event(kind, obj)
 
     def on_job_event(self, kind: str | None, obj: JsonObject) -> None:
         """Take what a watch has seen of an AsyncJob, kopf's or our own; None: found in a list."""
@@ -187,12 +161,12 @@ class Operator:
             evaluator.on_update(obj, just_changed=False)
             return
         self._metrics.watch_events.inc()
-        self._silence_detector.events += 1
+        self._components.silence_detector.events += 1
         if kind == "ADDED":
             with self._components.quarantine.guard(
                 object_ref(ObjectKind.JOB, obj), Activity.MEASURE
             ):
-                self._watch_lag.observe_created(obj)
+                self._components.watch_lag.observe_created(obj)
         if kind == "DELETED":
             evaluator.on_delete_event(obj)
         else:
@@ -207,9 +181,9 @@ class Operator:
         """Resync with the cluster: kopf does not report what was deleted before it listed again."""
         self._metrics.watch_restarts.inc()
         if watched.resource == JOBS:
-            self._resync_timer.trigger()
+            self._components.job_resync_timer.trigger()
         else:
-            self._kopf_collections[watched.resource].resync_now(watched.namespace)
+            self._components.kopf_collections[watched.resource].resync_now(watched.namespace)
 
     def check_liveness(self) -> str:
         """Return which loop makes no attempts any more: restarting the process may help.
@@ -224,7 +198,11 @@ class Operator:
             return "jobs are not listed yet"
         return (
             self._health.without_progress(
-                [*self._job_watch_names(), *self._informers.names, *self._kopf_watch_names()]
+                [
+                    *self._job_watch_names(),
+                    *self._components.informers.names,
+                    *self._kopf_watch_names(),
+                ]
             )
             or self.check_liveness()
         )
@@ -351,7 +329,7 @@ class Operator:
                 "retention",
                 lambda health: run_retention(components.retention, leadership, interval, health),
             )
-        self._components.cron_jobs.start(self._tasks, self._findings)
+        start_cron_job_loops(components, self._tasks, self._findings)
         self._start_job_watches()
 
     def _start_job_watches(self) -> None:
@@ -393,14 +371,14 @@ class Operator:
             self._components.job_resync,
             self._settings.watched_namespaces,
             metrics=self._metrics,
-            timer=self._resync_timer,
+            timer=self._components.job_resync_timer,
             on_resync=self._on_resync,
             on_namespace=self._on_namespace_resynced,
             health=health,
         )
 
     def _on_resync(self, repaired: int) -> None:
-        if self._silence_detector.is_silent(repaired):
+        if self._components.silence_detector.is_silent(repaired):
             log.warning("watch stalled, restarting it", missed=repaired)
             self._metrics.watch_restarts.inc()
             self._start_job_watches()
@@ -418,6 +396,24 @@ class Operator:
             backoff_max=self._settings.backoff_max,
         )
         log.info("recovery started", identity=self._settings.identity)
+
+
+def start_cron_job_loops(components: Components, tasks: TaskSupervisor, findings: Findings) -> None:
+    """Begin to follow schedules and to act on them, if they may be seen."""
+    if not all(findings.allows(verb, CRON_JOBS) for verb in ("get", "list", "watch")):
+        log.warning("cron jobs disabled: no permission to list asynccronjobs")
+        return
+    tasks.start("schedule reconcilers", components.cron_job_reconcilers.run)
+    tasks.start(
+        "schedule requeue timer",
+        lambda health: run_requeue_timer(
+            components.cron_job_delaying_queue,
+            components.cron_job_evaluator.evaluate,
+            UnmeasuredRequeues(),
+            health,
+        ),
+    )
+    components.kopf_collections[CRON_JOBS].start(tasks)
 
 
 def _watch_name(resource: str, namespace: str | None) -> str:

@@ -119,7 +119,7 @@ class Door:
         self._session = KubeSession(access, field_manager="gateway")
         await self._session.__aenter__()
         view, metrics = NamespaceCache("ns"), GatewayMetrics()
-        self._keeping = self.loop.create_task(view.run(self._session, metrics.watch_counter))
+        self._keeping = self.loop.create_task(view.run(self._session, metrics.watch_observer))
         while not view.synced:  # noqa: ASYNC110 - it has no event, and it is soon
             await asyncio.sleep(0)
         settings = GatewaySettings(open=True, host="127.0.0.1", forward_headers=("x-tenant",))

@@ -28,6 +28,7 @@ from asyncjob.audit.history_file import (
 from asyncjob.audit.recorded_object import digest_of_recorded, recorded_object, value_digest
 from asyncjob.audit.recorder import HistoryRecorder
 from asyncjob.kube import KubeSession, pacing
+from support.callbacks import ignore
 from support.kube_answers import Server, error, ok, stream
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -73,7 +74,7 @@ async def recorded(
     scope = RecordingScope("tests", WHOLE if whole else DIGESTS)
     with open_for_recording(str(file), append=append, scope=scope) as writer:
         recorder = HistoryRecorder(session, writer, scope, lambda: NOW)
-        running = asyncio.ensure_future(recorder.run(stopped, "0"))
+        running = asyncio.ensure_future(recorder.run(stopped, "0", ignore))
 
         async def look() -> None:
             while True:

@@ -98,11 +98,11 @@ async def test_a_handler_that_is_over_is_never_killed_for_the_next_one_of_its_pr
 ) -> None:
     of = job("obey", str(tmp_path))
     task, pid = await attempts.begin(of, tmp_path)
-    kill = of.on_fenced
+    kill = of._kill
     assert kill is not None
     of.stop(Stop.DRAINING)
     await task
-    assert of.on_fenced is None
+    assert not of.can_be_killed
     kill()
     assert (await attempts.result("look"))["pid"] == pid
 

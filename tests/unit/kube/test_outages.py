@@ -12,7 +12,7 @@ import pytest
 from asyncjob.errors import ApiError, ThrottledError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, WatchEvent
-from asyncjob.kube.informer import run_informer
+from asyncjob.kube.informer import UNOBSERVED, run_informer
 from asyncjob.kube.pacing import (
     HEALTHY_ROUND_SECONDS,
     MAX_OUTAGE_BACKOFF,
@@ -71,7 +71,10 @@ class Crowd:
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None]:
         sessions = [self.open(f"client-{number}") for number in range(CLIENTS)]
-        tasks = [asyncio.ensure_future(run_informer(one, PATH, self)) for one in sessions]
+        tasks = [
+            asyncio.ensure_future(run_informer(one, PATH, self, observer=UNOBSERVED))
+            for one in sessions
+        ]
         try:
             yield
         finally:

@@ -20,7 +20,7 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, WatchEvent, watch
 from asyncjob.kube import watch as watch_function
-from asyncjob.kube.informer import MAX_WATCH_FAILURES, run_informer
+from asyncjob.kube.informer import MAX_WATCH_FAILURES, WatchObserver, run_informer
 from asyncjob.kube.pacing import HEALTHY_ROUND_SECONDS, ExponentialBackoff, RoundPacer
 from asyncjob.kube.transport import keepalive_socket
 from support.kube_answers import Server, error, event, hang_up, ok, stream
@@ -116,7 +116,7 @@ async def test_a_silent_stream_is_a_dead_one(
     release.set()
 
 
-class Follower:
+class Follower(WatchObserver):
     """Notes what it sees and ends the test after so many steps."""
 
     def __init__(self, steps: int) -> None:
@@ -125,7 +125,7 @@ class Follower:
         self.watches = 0
         self._steps = steps
 
-    def count(self) -> None:
+    def watch_opened(self) -> None:
         self.watches += 1
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
@@ -152,7 +152,7 @@ async def follow_until(
         await sleep(0)
 
     monkeypatch.setattr("asyncjob.kube.informer.asyncio.sleep", note)
-    task = asyncio.ensure_future(run_informer(session, "/x", follower, on_watch=follower.count))
+    task = asyncio.ensure_future(run_informer(session, "/x", follower, observer=follower))
     await follower.done.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -279,12 +279,16 @@ async def test_a_large_collection_is_read_in_pages_and_cut_down_as_it_comes(
             taken.append(change.object)
             enough.set()
 
+    class Versions(WatchObserver):
+        def listed(self, version: str) -> None:
+            taken.append(f"at {version}")
+
     task = asyncio.ensure_future(
         run_informer(
             session,
             "/x",
             Taker(),
-            on_list=lambda version: taken.append(f"at {version}"),
+            observer=Versions(),
             transform=lambda obj: {"a": obj["a"]},
         )
     )

@@ -147,11 +147,11 @@ def test_when_kopf_lists_again_that_is_counted_and_what_it_lists_is_compared(
     operator = harness.operator
     for resource in (QUEUES, CRON_JOBS):
         operator.on_relist(WatchedCollection(resource, "two"))
-        timers = operator._kopf_collections[resource]._timers
+        timers = operator._components.kopf_collections[resource]._timers
         asked = {namespace: timer._triggered.is_set() for namespace, timer in timers.items()}
         assert asked == {"one": False, "two": True}
     operator.on_relist(WatchedCollection(JOBS, "one"))
-    assert operator._resync_timer._triggered.is_set()
+    assert operator._components.job_resync_timer._triggered.is_set()
     assert operator._metrics.watch_restarts._value.get() == 3
 
 

@@ -116,11 +116,11 @@ def schedule(number: int, namespace: str) -> dict[str, Any]:
 
 
 async def test_a_hundred_due_schedules_hold_up_that_of_another_namespace_by_one_turn() -> None:
-    crons = components().cron_jobs
+    parts = components()
     for number in range(100):
-        crons.evaluator.on_update(schedule(number, "many"))
-    crons.evaluator.on_update(schedule(0, "few"))
-    todo = crons.reconcilers._queue
+        parts.cron_job_evaluator.on_update(schedule(number, "many"))
+    parts.cron_job_evaluator.on_update(schedule(0, "few"))
+    todo = parts.cron_job_reconcilers._queue
     assert [await todo.get() for _ in range(2)] == ["many-0", "few-0"]
 
 

@@ -11,9 +11,9 @@ from asyncjob import columns
 from asyncjob.errors import ExpiredError, ObjectNotFoundError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import WatchEvent
+from asyncjob.kube.informer import UNOBSERVED
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
-from support.callbacks import ignore
 from support.worker_parts import ScriptedSession
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
@@ -51,20 +51,18 @@ class Watches:
         self.watched_before: list[bool] = []
         self.all_seen = asyncio.Event()
 
-    async def __call__(
-        self,
-        _: object,
-        __: str,
-        params: JsonObject,
-        *,
-        table: bool,
-        on_open: Callable[[], None],
-    ) -> AsyncGenerator[WatchEvent]:
+    def play(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("asyncjob_worker.claiming.watcher.open_watch", self.open)
+        monkeypatch.setattr("asyncjob_worker.claiming.watcher.read_events", self.read)
+
+    async def open(self, _: object, __: str, params: JsonObject, *, table: bool) -> Sequence[Step]:
         assert table
         self.versions.append(str(params["resourceVersion"]))
         self.watched_before.append(self.is_watched())
-        on_open()
-        for step in self.scripts.pop(0):
+        return self.scripts.pop(0)
+
+    async def read(self, script: Sequence[Step]) -> AsyncGenerator[WatchEvent]:
+        for step in script:
             if isinstance(step, Exception):
                 raise step
             yield step
@@ -86,7 +84,7 @@ class BacklogSyncHarness:
             types={"echo"},
             clock=lambda: 0.0,
             on_candidate=self.call,
-            on_watch=ignore,
+            observer=UNOBSERVED,
         )
 
     def call(self) -> None:
@@ -111,7 +109,7 @@ async def run(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     async def go(harness: BacklogSyncHarness, *scripts: Sequence[Step]) -> Watches:
         watches = Watches(*scripts)
         watches.is_watched = lambda: harness.feed.is_watching
-        monkeypatch.setattr("asyncjob_worker.claiming.watcher.watch", watches)
+        watches.play(monkeypatch)
         monkeypatch.setattr("asyncjob_worker.claiming.watcher.asyncio.sleep", at_once)
         running.append(asyncio.ensure_future(harness.feed.run()))
         await watches.all_seen.wait()
@@ -199,7 +197,7 @@ async def test_looking_again_reads_everything_again(
     assert harness.backlog.overflowed
     assert harness.names() == ["a@4"]
     watches = Watches([row("ADDED", "5", "b")])
-    monkeypatch.setattr("asyncjob_worker.claiming.watcher.watch", watches)
+    watches.play(monkeypatch)
     harness.feed.relist()
     harness.feed.relist()
     await watches.all_seen.wait()

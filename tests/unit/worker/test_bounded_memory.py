@@ -7,10 +7,10 @@ import pytest
 from asyncjob import columns
 from asyncjob.json_types import Json
 from asyncjob.kube import WatchEvent
+from asyncjob.kube.informer import UNOBSERVED
 from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher, RowReader
 from asyncjob_worker.settings import Settings
-from support.callbacks import ignore
 from support.worker_parts import ScriptedSession, candidate
 
 ROWS = 200_000
@@ -51,7 +51,7 @@ def fed(backlog: Backlog, events: Iterable[WatchEvent]) -> None:
         types={"echo"},
         clock=lambda: 0.0,
         on_candidate=lambda: None,
-        on_watch=ignore,
+        observer=UNOBSERVED,
     )
     reader = RowReader()
     for event in events:

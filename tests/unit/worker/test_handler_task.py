@@ -15,7 +15,7 @@ from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
-from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.held_job import HeldJob, no_reaction
 from support.callbacks import ignore
 from support.worker_parts import held
 
@@ -286,8 +286,8 @@ async def test_a_stop_after_the_end_reaches_nobody(run: Run) -> None:
         return "done"
 
     assert await run(work) == "done"
+    assert run.held._on_stop is no_reaction
     run.held.stop(Stop.FENCED)
-    assert run.held.on_stop is None
 
 
 async def test_a_worker_that_ends_takes_its_handler_along(run: Run) -> None:

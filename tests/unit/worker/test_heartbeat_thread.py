@@ -118,14 +118,13 @@ def test_of_two_claims_of_one_job_each_is_kept_for_itself() -> None:
 
 def test_a_fenced_handler_that_can_be_killed_is_killed_without_the_event_loop() -> None:
     thread, of, killed = heartbeat(), held(), list[int]()
-    of.on_fenced = lambda: killed.append(1)
     thread.add(of)
-    of.stop(Stop.FENCED)
-    assert of.fenced_at is not None
-    thread._tick(lambda _: None)
-    assert not killed
-    of.fenced_at -= FENCED_SECONDS + 0.01
-    with capture_logs() as logs:
+    with of.killable(lambda: killed.append(1)), capture_logs() as logs:
+        of.stop(Stop.FENCED)
+        assert of.fenced_at is not None
+        thread._tick(lambda _: None)
+        assert not killed
+        of.fenced_at -= FENCED_SECONDS + 0.01
         thread._tick(lambda _: None)
         thread._tick(lambda _: None)
     assert (killed, len(logs)) == ([1], 1)

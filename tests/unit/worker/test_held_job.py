@@ -22,9 +22,10 @@ def test_of_two_reasons_to_stop_the_higher_counts_whichever_came_first(
 def test_whoever_runs_the_handler_is_told_of_each_stop() -> None:
     told: list[Stop | None] = []
     job = held()
-    job.on_stop = lambda: told.append(job.stopped)
-    job.stop(Stop.DRAINING)
-    job.stop(Stop.CANCELLED)
+    with job.reacting(lambda: told.append(job.stopped)):
+        job.stop(Stop.DRAINING)
+        job.stop(Stop.CANCELLED)
+    job.stop(Stop.FENCED)
     assert told == [Stop.DRAINING, Stop.CANCELLED]
 
 

@@ -8,7 +8,7 @@ import pytest
 from asyncjob.app.context import Stop
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.io_retry import AttemptStopped, run_unless_stopped
-from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.held_job import HeldJob, no_reaction
 from support.worker_parts import held
 
 
@@ -30,7 +30,7 @@ async def interrupted(job: HeldJob, **more: Any) -> Stop:
     with pytest.raises(AttemptStopped) as end:
         await run_unless_stopped(job, never.work(), **more)
     assert never.cancelled or end.value.why is Stop.CANCELLED
-    assert job.on_stop is None
+    assert job._on_stop is no_reaction
     return end.value.why
 
 

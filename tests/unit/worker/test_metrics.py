@@ -41,7 +41,7 @@ def used() -> Metrics:
     metrics.handler_ended("echo", 0.3)
     metrics.stall_begun("")
     metrics.stalled("", 1.5)
-    metrics.watch_starts("jobs")()
+    metrics.watch_observer("jobs").watch_opened()
     metrics.request("PATCH", 409, 0.1)
     return metrics
 

@@ -107,7 +107,7 @@ class Components:
             types=app.handlers,
             clock=boottime,
             on_candidate=self._wake,
-            on_watch=metrics.watch_starts("jobs"),
+            observer=metrics.watch_observer("jobs"),
         )
         selector = ClaimSelector(
             backlog=self.backlog,

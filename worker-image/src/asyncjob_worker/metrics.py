@@ -5,17 +5,26 @@ have a fixed set of values. What a component counts anyway is read from it when 
 collected, see `metric_sources`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, ProcessCollector
 
+from asyncjob.kube.informer import WatchObserver
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.metrics import CardinalityLimit, MetricSpec, worker
 from asyncjob.metrics.prometheus import MetricSource, SourceCollector, counter, histogram
 
 MAX_TYPES: Final = 100
 """Job types beyond this number are shown as `other`."""
+
+
+class _WatchCount(WatchObserver):
+    def __init__(self, opened: Counter) -> None:
+        self._opened = opened
+
+    def watch_opened(self) -> None:
+        self._opened.inc()
 
 
 class Metrics:
@@ -60,9 +69,9 @@ class Metrics:
         """Add to the time during which the event loop was blocked."""
         self._stalled.labels(*self._type_label((type_,))).inc(seconds)
 
-    def watch_starts(self, watch: str) -> Callable[[], None]:
-        """Return the function that counts a start of this watch."""
-        return self._watches.labels(watch).inc
+    def watch_observer(self, watch: str) -> WatchObserver:
+        """Return what counts each time that this watch is opened."""
+        return _WatchCount(self._watches.labels(watch))
 
     def request(self, method: str, code: int, seconds: float) -> None:
         """Count a request to the API server; called by a session, in any thread."""

@@ -173,8 +173,8 @@ class Worker:
     def _follow(
         self, name: str, path: str, follower: ResourceEventHandler, params: Mapping[str, str]
     ) -> Coroutine[None, None, None]:
-        on_watch = self._metrics.watch_starts(name)
-        return run_informer(self._session, path, follower, params, on_watch=on_watch)
+        observer = self._metrics.watch_observer(name)
+        return run_informer(self._session, path, follower, params, observer=observer)
 
     async def _tick_liveness(self) -> None:
         """Show the heartbeat thread and the health checks that the event loop runs.

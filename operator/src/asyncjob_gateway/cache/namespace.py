@@ -11,7 +11,7 @@ from datetime import datetime
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
-from asyncjob.kube.informer import run_informer
+from asyncjob.kube.informer import WatchObserver, run_informer
 from asyncjob.kube.transport import Params
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
@@ -142,6 +142,20 @@ Trim = Callable[[JsonObject], JsonObject]
 WORKER_LEASES = {"labelSelector": f"{COMPONENT_LABEL}={WORKER_COMPONENT}"}
 
 
+class _JobWatch(WatchObserver):
+    """Tells those who follow changes of each new list, besides another observer."""
+
+    def __init__(self, observer: WatchObserver, changes: ChangeBuffer) -> None:
+        self._observer = observer
+        self._changes = changes
+
+    def watch_opened(self) -> None:
+        self._observer.watch_opened()
+
+    def listed(self, version: str) -> None:
+        self._changes.on_listed(parse_version(version))
+
+
 class NamespaceCache:
     """Jobs, queues, schedules and workers of one namespace."""
 
@@ -198,9 +212,9 @@ class NamespaceCache:
             self._cron_jobs.put_written(TrimmedCronJob(obj))
 
     async def run(
-        self, session: KubeSession, watch_counter: Callable[[str], Callable[[], None]]
+        self, session: KubeSession, watch_observer: Callable[[str], WatchObserver]
     ) -> None:
-        """Keep up to date until cancelled; `watched` gives what counts the watches of a kind."""
+        """Keep up to date until cancelled; `watch_observer` gives that of a kind."""
         leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"
         queues, crons = (collection_path(self.name, kind) for kind in (QUEUES, CRON_JOBS))
         small: Sequence[tuple[str, ObjectCache, Params, str, Trim]] = (
@@ -209,22 +223,20 @@ class NamespaceCache:
             (leases, self._worker_leases, WORKER_LEASES, "workers", trim_lease),
         )
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._run_jobs(session, watch_counter("jobs")))
+            group.create_task(self._run_jobs(session, watch_observer("jobs")))
             for path, objects, params, kind, trim in small:
+                observer = watch_observer(kind)
                 group.create_task(
-                    run_informer(
-                        session, path, objects, params, on_watch=watch_counter(kind), transform=trim
-                    )
+                    run_informer(session, path, objects, params, observer=observer, transform=trim)
                 )
 
-    async def _run_jobs(self, session: KubeSession, on_watch: Callable[[], None]) -> None:
+    async def _run_jobs(self, session: KubeSession, observer: WatchObserver) -> None:
         path = collection_path(self.name, JOBS)
         await run_informer(
             session,
             path,
             self.jobs,
-            on_watch=on_watch,
-            on_list=lambda version: self.changes.on_listed(parse_version(version)),
+            observer=_JobWatch(observer, self.changes),
             transform=TrimmedJob,
         )
 

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from asyncjob.audit.history_file import (
@@ -22,7 +21,7 @@ from asyncjob.audit.history_file import (
 )
 from asyncjob.audit.recorded_object import recorded_object, status_written_at
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.kube.informer import IncrementalEventHandler, run_informer
+from asyncjob.kube.informer import IncrementalEventHandler, WatchObserver, run_informer
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
@@ -65,9 +64,7 @@ class HistoryRecorder:
         for resource in RECORDED:
             await self._session.get(collection_path(self._namespace, resource), {"limit": "1"})
 
-    async def run(
-        self, stopped: asyncio.Event, version: str, on_ready: Callable[[], None] = lambda: None
-    ) -> None:
+    async def run(self, stopped: asyncio.Event, version: str, on_ready: Callable[[], None]) -> None:
         """Record until stopped; `version` is this program's, for the file's first line.
 
         `on_ready` is called once every version from then on is recorded. Raises HistoryFileError.
@@ -126,18 +123,11 @@ class HistoryRecorder:
         self.write(HistoryLine.VERSION, fields)
 
     async def _watch(self, resource: str, watching: "_Countdown") -> None:
-        handler = _ResourceRecorder(self, resource)
-
-        def on_watch() -> None:
-            self.note_health(resource, went_well=True)
-            watching.count(resource)
-
         await run_informer(
             self._session,
             collection_path(self._namespace, resource),
-            handler,
-            on_watch=on_watch,
-            on_health=partial(self.note_health, resource),
+            _ResourceRecorder(self, resource),
+            observer=_RecordedWatch(self, resource, watching),
             max_watch_failures=MAX_WATCH_FAILURES,
         )
 
@@ -174,6 +164,25 @@ class _ResourceRecorder(IncrementalEventHandler):
 
     def apply(self, event: WatchEvent) -> None:
         self._recorder.write_version(self._resource, event.type, event.object)
+
+
+class _RecordedWatch(WatchObserver):
+    """Keeps account of until when the versions of one resource were seen."""
+
+    def __init__(self, recorder: HistoryRecorder, resource: str, watching: "_Countdown") -> None:
+        self._recorder = recorder
+        self._resource = resource
+        self._watching = watching
+
+    def watch_opened(self) -> None:
+        self.progressed()
+        self._watching.count(self._resource)
+
+    def progressed(self) -> None:
+        self._recorder.note_health(self._resource, went_well=True)
+
+    def failed(self) -> None:
+        self._recorder.note_health(self._resource, went_well=False)
 
 
 class _Countdown:

@@ -3,7 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import aclosing
 from typing import Final, Protocol
 
 import structlog
@@ -13,7 +13,7 @@ from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.pacing import TimeSlice, event_loop_pacer
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.transport import Params
-from asyncjob.kube.watch import WatchEvent, watch
+from asyncjob.kube.watch import WatchEvent, open_watch, read_events
 
 _LOG = structlog.get_logger()
 
@@ -59,15 +59,24 @@ class IncrementalEventHandler(ABC):
         """Take one change: ADDED, MODIFIED or DELETED."""
 
 
-class WatchHealthCallback(Protocol):
-    """Told whether a watch goes on."""
+class WatchObserver:
+    """Sees how the list and watch of a collection go; each class overrides what it needs."""
 
-    def __call__(self, *, went_well: bool) -> None:
-        """Record that something came, a bookmark included, or that a list or watch has failed."""
+    def watch_opened(self) -> None:
+        """React to a watch that the server has agreed to."""
+
+    def listed(self, version: str, /) -> None:
+        """React to a list of this version, just before the handler gets it or its end."""
+
+    def progressed(self) -> None:
+        """React to a list or an event that came, a bookmark included."""
+
+    def failed(self) -> None:
+        """React to a list or a watch that has failed."""
 
 
-def ignore_watch_health(*, went_well: bool) -> None:
-    """Take no notice."""
+UNOBSERVED: Final = WatchObserver()
+"""For informers that nobody needs to know more of than their handler is told."""
 
 
 async def run_informer(
@@ -76,18 +85,14 @@ async def run_informer(
     handler: ResourceEventHandler | IncrementalEventHandler,
     params: Params | None = None,
     *,
-    on_watch: Callable[[], None] = lambda: None,
-    on_list: Callable[[str], None] = lambda _version: None,
+    observer: WatchObserver,
     transform: Callable[[JsonObject], JsonObject] = lambda obj: obj,
-    on_health: WatchHealthCallback = ignore_watch_health,
     max_watch_failures: int = MAX_WATCH_FAILURES,
 ) -> None:
-    """Keep the follower up to date until cancelled; outages are waited out, 1 to 10 s apart.
+    """Keep the handler up to date until cancelled; outages are waited out, 1 to 10 s apart.
 
-    `on_watch` is called at the beginning of each watch, `on_list` with the version of each list,
-    just before the follower gets it or its end, `on_health` with each list, event, bookmark and
-    failure. Large collections are read in pages; `transform` cuts each object down to what the
-    follower needs. After `max_watch_failures` in a row a list is made instead of another watch.
+    Large collections are read in pages; `transform` cuts each object down to what the handler
+    needs. After `max_watch_failures` in a row a list is made instead of another watch.
     """
     receiver = (
         handler if isinstance(handler, IncrementalEventHandler) else _CollectingHandler(handler)
@@ -97,7 +102,8 @@ async def run_informer(
         path,
         receiver,
         params or {},
-        _Callbacks(on_watch, on_list, transform, on_health),
+        observer=observer,
+        transform=transform,
         max_failures=max_watch_failures,
     )
     pacer = event_loop_pacer()
@@ -116,12 +122,12 @@ async def list_into(
     handler: IncrementalEventHandler,
     params: Params | None = None,
     *,
+    observer: WatchObserver = UNOBSERVED,
     transform: Callable[[JsonObject], JsonObject] = lambda obj: obj,
-    on_end: Callable[[str], None] = lambda _version: None,
 ) -> str:
     """Show a handler one consistent list, page by page, and return the version that it is of.
 
-    `on_end` is called with the version before the handler is told. Raises what a request raises.
+    Raises what a request raises.
     """
     version, turns = "", TimeSlice()
     handler.list_begins()
@@ -131,7 +137,8 @@ async def list_into(
             handler.list_object(transform(as_object(item)))
             await turns.yield_if_due()
         version = text(child(page, "metadata"), "resourceVersion")
-    on_end(version)
+    observer.progressed()
+    observer.listed(version)
     handler.list_ends(version)
     return version
 
@@ -157,14 +164,6 @@ class _CollectingHandler(IncrementalEventHandler):
         self._handler.apply(event)
 
 
-@dataclass(frozen=True, slots=True)
-class _Callbacks:
-    on_watch: Callable[[], None]
-    on_list: Callable[[str], None]
-    transform: Callable[[JsonObject], JsonObject]
-    on_health: WatchHealthCallback
-
-
 class _Reflector:
     """Where the watch of one collection stands."""
 
@@ -174,15 +173,17 @@ class _Reflector:
         path: str,
         handler: IncrementalEventHandler,
         params: Params,
-        callbacks: _Callbacks,
         *,
+        observer: WatchObserver,
+        transform: Callable[[JsonObject], JsonObject],
         max_failures: int,
     ) -> None:
         self._session = session
         self._path = path
         self._handler = handler
         self._params = params
-        self._callbacks = callbacks
+        self._observer = observer
+        self._transform = transform
         self._max_failures = max_failures
         self._version: str | None = None
         self._failures = 0
@@ -200,7 +201,7 @@ class _Reflector:
         except ExpiredError:
             self._version = None
         except ApiError as error:
-            self._callbacks.on_health(went_well=False)
+            self._observer.failed()
             self._failures += 1
             if self._failures >= self._max_failures:
                 self._version = None
@@ -209,26 +210,23 @@ class _Reflector:
 
     async def _list(self) -> str:
         self._failures = 0
-
-        def on_end(version: str) -> None:
-            self._callbacks.on_health(went_well=True)
-            self._callbacks.on_list(version)
-
         return await list_into(
             self._session,
             self._path,
             self._handler,
             self._params,
-            transform=self._callbacks.transform,
-            on_end=on_end,
+            observer=self._observer,
+            transform=self._transform,
         )
 
     async def _watch(self, version: str) -> None:
         params = {**self._params, "resourceVersion": version}
-        on_open, shape = self._callbacks.on_watch, self._callbacks.transform
-        async for event in watch(self._session, self._path, params, on_open=on_open):
-            self._failures = 0
-            self._version = event.resource_version or self._version
-            self._callbacks.on_health(went_well=True)
-            if event.type != "BOOKMARK":
-                self._handler.apply(WatchEvent(event.type, shape(event.object)))
+        response = await open_watch(self._session, self._path, params)
+        self._observer.watch_opened()
+        async with aclosing(read_events(response)) as events:
+            async for event in events:
+                self._failures = 0
+                self._version = event.resource_version or self._version
+                self._observer.progressed()
+                if event.type != "BOOKMARK":
+                    self._handler.apply(WatchEvent(event.type, self._transform(event.object)))

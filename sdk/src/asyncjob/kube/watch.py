@@ -4,7 +4,7 @@ Whoever calls decides how to go on afterwards; an `ExpiredError` means to start 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -50,16 +50,13 @@ async def watch(
     params: Params | None = None,
     *,
     table: bool = False,
-    on_open: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[WatchEvent]:
     """Watch a collection; without a `resourceVersion` it begins with all there is, as ADDED.
 
-    `table` asks for printer columns instead of objects; `on_open` is called once the server has
-    agreed. Ends when the server closes; raises
+    `table` asks for printer columns instead of objects. Ends when the server closes; raises
     ExpiredError, UnknownOutcomeError and what else a request raises.
     """
     response = await open_watch(session, path, params, table=table)
-    on_open()
     async with aclosing(read_events(response)) as seen:
         async for event in seen:
             yield event

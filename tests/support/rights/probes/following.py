@@ -26,6 +26,7 @@ from asyncjob_operator.kopf_handlers import PEERING_IDENTITY
 from asyncjob_operator.kube import paths
 from asyncjob_operator.kube.kopf_session import KopfSession, watch_only
 from asyncjob_operator.kube.preflight import Findings
+from asyncjob_operator.operator import start_cron_job_loops
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.rights.happening import happens
@@ -67,12 +68,11 @@ def follows(kind: str) -> Run:
             following = Informers(
                 session,
                 (principal.namespace,),
-                loops.tasks,
                 quarantine(),
                 worker_pods=parts.caches.worker_pods,
                 worker_registry=parts.caches.worker_registry,
             )
-            following.start(Findings(), recovery=True)
+            following.start(loops.tasks, Findings(), recovery=True)
             watching = loops.by_name[f"watch of {kind} in {principal.namespace}"]
             await happens(lambda: path in session.watched, watching)
 
@@ -153,15 +153,15 @@ async def triggers(principal: Principal, _: ProbeSetup, name: str) -> None:
     selector = {"labelSelector": f"{CRON_JOB_LABEL}={name}"}
     async with operating(principal) as (parts, session):
         loops = Loops()
-        parts.cron_jobs.start(loops.tasks, Findings())
+        start_cron_job_loops(parts, loops.tasks, Findings())
         seen: list[str | None] = []
 
         def sink(kind: str | None, obj: JsonObject) -> None:
             seen.append(kind)
-            parts.cron_jobs.collection.on_event(kind, obj)
+            parts.kopf_collections[CRON_JOBS].on_event(kind, obj)
 
         def ran() -> bool:
-            if not parts.cron_jobs.evaluator.names_in(None):
+            if not parts.cron_job_evaluator.names_in(None):
                 return False
             runs = principal.admin.get(
                 collection_path(principal.namespace, JOBS), **selector

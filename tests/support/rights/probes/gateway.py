@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from starlette.datastructures import Headers
 
+from asyncjob.kube.informer import UNOBSERVED
 from asyncjob.models.job import PayloadSource
 from asyncjob.names import CRON_JOBS as CRON_KIND
 from asyncjob.names import JOBS as JOB_KIND
@@ -42,7 +43,7 @@ async def keeps(principal: Principal, _ground: ProbeSetup, _: str) -> None:
     async with await principal.session() as session:
         await happens(
             lambda: sights <= session.watched,
-            lambda: view.run(session, lambda _kind: lambda: None),
+            lambda: view.run(session, lambda _kind: UNOBSERVED),
         )
 
 

@@ -64,7 +64,7 @@ async def operating(principal: Principal) -> AsyncIterator[tuple[Components, Wat
             for dispatch in (
                 parts.job_reconcilers,
                 parts.admission_reconcilers,
-                parts.cron_jobs.reconcilers,
+                parts.cron_job_reconcilers,
             ):
                 await dispatch.drain(DRAIN_SECONDS)
 

@@ -5,6 +5,7 @@ It is requested as a Table, because the printer columns are all that choosing a 
 
 import asyncio
 from collections.abc import Callable, Container, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -17,8 +18,10 @@ import structlog
 from asyncjob import columns
 from asyncjob.errors import ApiError, ExpiredError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, as_object, items, text
-from asyncjob.kube import KubeSession, WatchEvent, watch
+from asyncjob.kube import KubeSession, WatchEvent
+from asyncjob.kube.informer import WatchObserver
 from asyncjob.kube.pacing import event_loop_pacer
+from asyncjob.kube.watch import open_watch, read_events
 from asyncjob.lifecycle.claim import EMPTY_POLICY_LAYER, Candidate
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
@@ -48,7 +51,7 @@ _COLUMNS: Final = (
 class QueuedJobWatcher:
     """Adds one queue's claimable jobs of known types to a backlog.
 
-    `on_candidate` is called after each, `on_watch` whenever a watch has been opened.
+    `on_candidate` is called after each.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class QueuedJobWatcher:
         types: Container[str],
         clock: Callable[[], float],
         on_candidate: Callable[[], None],
-        on_watch: Callable[[], None],
+        observer: WatchObserver,
     ) -> None:
         self._session = session
         self._backlog = backlog
@@ -68,7 +71,7 @@ class QueuedJobWatcher:
         self._types = types
         self._clock = clock
         self._on_candidate = on_candidate
-        self._on_watch = on_watch
+        self._observer = observer
         self._resource_version = ""
         self._watch_task: asyncio.Task[ApiError | None] | None = None
         self.is_watching = False
@@ -125,17 +128,17 @@ class QueuedJobWatcher:
         reader = RowReader()
         params = {"fieldSelector": self._selector, "resourceVersion": self._resource_version}
         path = collection_path(self._session.access.namespace, JOBS)
-        async for event in watch(self._session, path, params, table=True, on_open=self._on_open):
-            if event.type == "BOOKMARK" or self._resource_version:
-                self._resource_version = event.resource_version
-            # Bookmarks are read too: if one comes first, it alone has the column definitions.
-            candidate = reader.read(event.object, event.resource_version)
-            if event.type != "BOOKMARK":
-                self._update_backlog(event, candidate)
-
-    def _on_open(self) -> None:
+        response = await open_watch(self._session, path, params, table=True)
         self.is_watching = True
-        self._on_watch()
+        self._observer.watch_opened()
+        async with aclosing(read_events(response)) as events:
+            async for event in events:
+                if event.type == "BOOKMARK" or self._resource_version:
+                    self._resource_version = event.resource_version
+                # Bookmarks are read too: if one comes first, it alone has the column definitions.
+                candidate = reader.read(event.object, event.resource_version)
+                if event.type != "BOOKMARK":
+                    self._update_backlog(event, candidate)
 
     def _update_backlog(self, event: WatchEvent, candidate: Candidate | None) -> None:
         if candidate is None or candidate.type not in self._types:

@@ -71,22 +71,19 @@ class HandlerTask:
         FENCED_SECONDS before it is killed if the job is fenced. A handler that is stopped
         beforehand is never started.
         """
-        self._held.on_stop = self._on_stop
-        try:
+        with self._held.reacting(self._on_stop):
             self._held.fence_if_expired()
             if self._held.stopped is not None:
                 raise HandlerStopped(self._held.stopped, None)
             started = self._starter.start(handler, self._context, payload)
-            future, self._held.on_fenced = started.future, started.kill_threadsafe
-            self._on_start(future)
-            await self._wait_until_over(started)
-            if self._held.stopped is not None:
-                raise await self._stop(started, stop_grace_seconds)
-        finally:
-            self._held.on_stop = self._held.on_fenced = None
-        if future.cancelled():
+            with self._held.killable(started.kill_threadsafe):
+                self._on_start(started.future)
+                await self._wait_until_over(started)
+                if self._held.stopped is not None:
+                    raise await self._stop(started, stop_grace_seconds)
+        if started.future.cancelled():
             raise HandlerExitError("the handler cancelled itself")
-        return future.result()
+        return started.future.result()
 
     async def _wait_until_over(self, started: RunningHandler) -> None:
         started.future.add_done_callback(self._wake)

@@ -96,19 +96,18 @@ async def run_unless_stopped(
     timeout stops the attempt as well.
     """
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-    held.on_stop = lambda: loop.call_soon_threadsafe(stopping.set)
     timer = loop.call_later(held.times_out_at - boottime(), held.stop, Stop.TIMED_OUT)
     task, stop_task = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
     try:
-        if held.stopped is None:
-            await asyncio.wait({task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
-        if held.stopped is Stop.DRAINING:
-            await asyncio.wait({task}, timeout=drain_grace)
-        if not task.done():
-            raise AttemptStopped(held.stopped or Stop.DRAINING)
-        return task.result()
+        with held.reacting(lambda: loop.call_soon_threadsafe(stopping.set)):
+            if held.stopped is None:
+                await asyncio.wait({task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
+            if held.stopped is Stop.DRAINING:
+                await asyncio.wait({task}, timeout=drain_grace)
+            if not task.done():
+                raise AttemptStopped(held.stopped or Stop.DRAINING)
+            return task.result()
     finally:
-        held.on_stop = None
         timer.cancel()
         task.cancel()
         stop_task.cancel()

@@ -169,13 +169,11 @@ class HeartbeatThread:
         The event loop kills it as well, unless it is blocked.
         """
         since = held.fenced_at
-        return since is not None and held.on_fenced is not None and now > since + FENCED_SECONDS
+        return since is not None and held.can_be_killed and now > since + FENCED_SECONDS
 
     def _kill(self, held: HeldJob) -> None:
-        kill, held.on_fenced = held.on_fenced, None
-        if kill is not None:
-            log.warning("fenced handler is killed by the heartbeat thread", job=held.job.name)
-            kill()
+        log.warning("fenced handler is killed by the heartbeat thread", job=held.job.name)
+        held.kill_handler()
 
     def _is_due(self, held: HeldJob, now: float) -> bool:
         if held.stopped is Stop.FENCED:

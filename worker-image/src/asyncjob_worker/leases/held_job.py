@@ -6,7 +6,8 @@ thread: `progress()`, `checkpoint()` and `stop()` take a lock.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -36,6 +37,10 @@ FENCED_SECONDS: Final = 0.5
 _STOP_RANK = {why: rank for rank, why in enumerate(Stop)}
 
 log = structlog.get_logger()
+
+
+def no_reaction() -> None:
+    """React to no stop: nothing runs that could be stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +95,6 @@ class HeldJob:
     """Whether the handler is over and its outcome is being written."""
 
     scheduled_time: str | None = None
-    on_stop: Callable[[], object] | None = None
-    """Called after each `stop`, in the thread that stops."""
-
-    on_fenced: Callable[[], object] | None = None
-    """Kills the handler from any thread; None where that cannot be done."""
-
     fenced_at: float | None = None
     unauthorized_since: float | None = None
     """Since when each read of the job was answered with 401."""
@@ -107,6 +106,8 @@ class HeldJob:
     too_deep: bool = False
     """Whether the job is nested so deep that part of it was not read."""
 
+    _on_stop: Callable[[], object] = no_reaction
+    _kill: Callable[[], object] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -174,8 +175,36 @@ class HeldJob:
                 self.stopped = why
                 if why is Stop.FENCED:
                     self.fenced_at = boottime()
-        if (on_stop := self.on_stop) is not None:
-            on_stop()
+        self._on_stop()
+
+    @contextmanager
+    def reacting(self, on_stop: Callable[[], object]) -> Iterator[None]:
+        """Have this called meanwhile after each `stop`, in the thread that stops."""
+        self._on_stop = on_stop
+        try:
+            yield
+        finally:
+            self._on_stop = no_reaction
+
+    @contextmanager
+    def killable(self, kill: Callable[[], object] | None) -> Iterator[None]:
+        """Let `kill_handler` call this meanwhile; None if the handler cannot be killed."""
+        self._kill = kill
+        try:
+            yield
+        finally:
+            self._kill = None
+
+    @property
+    def can_be_killed(self) -> bool:
+        """Whether a handler runs that can be killed and has not been."""
+        return self._kill is not None
+
+    def kill_handler(self) -> None:
+        """Kill the handler, from any thread; does nothing if it cannot be killed or has been."""
+        kill, self._kill = self._kill, None
+        if kill is not None:
+            kill()
 
     def fence_if_expired(self) -> None:
         """Stop it if its lease may have expired: a loop, a thread or the machine stood still."""
