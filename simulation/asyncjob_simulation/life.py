@@ -6,7 +6,7 @@ import random
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import Context
 from dataclasses import dataclass
@@ -58,7 +58,8 @@ from asyncjob_worker.leases import heartbeat
 from asyncjob_worker.settings import Settings as WorkerSettings
 
 CALM_SECONDS: Final = 1500.0
-"""Within so long after the last fault everything must have ended."""
+"""Within so long after the last fault a job must have ended, and within so long after that the next
+one: a single worker may have many long jobs to run."""
 
 TIDY_SECONDS: Final = 60.0
 """Within so long after that the queues' statuses must be true."""
@@ -279,17 +280,16 @@ class Life:
             process.release()
         workload.end()
         invariants, rare = self._invariants, workload.rare
-        await self._until(
-            lambda: not workload.pending and rare.issuperset(invariants.unfinished()), CALM_SECONDS
-        )
+        await self._until(lambda: not workload.pending, CALM_SECONDS)
+        await self._until_ended(besides=rare)
         invariants.check_all_ended(besides=rare)  # those that nobody serves are in nobody's way
         workload.cancel_rare()
-        await self._until(lambda: not invariants.unfinished(), CALM_SECONDS)
+        await self._until_ended()
         await self._until(lambda: not invariants.untidy(), TIDY_SECONDS)
         workload.delete_some()
         await self._until(lambda: False, QUIET_SECONDS)
         # A run that was due before may come this late, when the operator that had reserved it died.
-        await self._until(lambda: not invariants.unfinished(), CALM_SECONDS)
+        await self._until_ended()
         # What has ended is still removed at its time: that, too, has to show soon.
         await self._until(lambda: not invariants.untidy(), TIDY_SECONDS)
         await self._until(lambda: invariants.is_still, QUIET_SECONDS)
@@ -326,6 +326,20 @@ class Life:
         if self._swarm.rates.watch_dropped and self._network.operators_compare:
             return ()  # they compare jobs with a list, and miss what else they were not told
         return list(self._knowledge.differences())
+
+    async def _until_ended(self, besides: Collection[str] = ()) -> None:
+        """Wait until all jobs have ended, for as long as one after the other does."""
+        most = left = len(self._unfinished(besides))
+        while left and left <= most:
+            most = left - 1
+            await self._until(partial(self._are_left, most, besides), CALM_SECONDS)
+            left = len(self._unfinished(besides))
+
+    def _are_left(self, most: int, besides: Collection[str]) -> bool:
+        return len(self._unfinished(besides)) <= most
+
+    def _unfinished(self, besides: Collection[str]) -> list[str]:
+        return [name for name in self._invariants.unfinished() if name not in besides]
 
     async def _until(self, holds: Callable[[], bool], seconds: float) -> None:
         """Wait for something, for so many seconds at most, or until a promise is broken."""

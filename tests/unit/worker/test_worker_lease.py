@@ -196,3 +196,22 @@ async def test_a_write_that_comes_after_the_restart_does_not_bring_the_older_pro
         await asyncio.sleep(0.1)
         lease = server.get(f"{leases_path('work')}/asyncjob-worker-worker-0")
     assert lease["spec"]["holderIdentity"] == "worker-0/newer"
+
+
+async def test_a_lease_that_is_still_being_created_when_the_worker_is_told_to_stop_is_emptied() -> (
+    None
+):
+    server, faults = memory_server(), ScriptedFaults()
+    pod = Space("work", memory_admin(server)).create().worker("worker-0")
+    access = MemoryAccess(MemoryConnections(server, faults), pod.client.token, "work")
+    async with KubeSession(access, field_manager="tests") as session:
+        holder = LeaseHolder(pod.pod, pod.pod_uid, "worker-0/only")
+        ours = WorkerRegistration(session, WorkerLease(holder, "default", 2, ["echo"], 15.0))
+        faults.add(Fault(before=0.1), method="POST")
+        starting = asyncio.ensure_future(ours.register())
+        await asyncio.sleep(0.01)  # it is on its way
+        starting.cancel()
+        await ours.deregister()
+        await asyncio.sleep(0.2)
+        lease = server.get(f"{leases_path('work')}/asyncjob-worker-worker-0")
+    assert lease["spec"]["holderIdentity"] == ""

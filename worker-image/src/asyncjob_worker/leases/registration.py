@@ -117,6 +117,7 @@ class WorkerRegistration:
         self._version = ""
         """The newest version that is known, empty if it is not."""
 
+        self._creating: asyncio.Task[JsonObject] | None = None
         self._pause = pause
 
     async def register(self) -> None:
@@ -152,6 +153,10 @@ class WorkerRegistration:
         """Remove the holder from the Lease, so that this worker no longer counts as live."""
         try:
             async with asyncio.timeout(DEREGISTER_SECONDS):
+                if self._creating:
+                    # A stop may have come meanwhile. There is no version that would refuse it: it
+                    # could take effect after the end and name this worker for good.
+                    await asyncio.gather(self._creating, return_exceptions=True)
                 await self._remove_holder()
         except ObjectNotFoundError:
             return
@@ -186,7 +191,9 @@ class WorkerRegistration:
                     await self._patch(self._lease.manifest())
                     return
             try:
-                self._note(await self._session.create(self._collection, self._lease.manifest()))
+                creation = self._session.create(self._collection, self._lease.manifest())
+                self._creating = asyncio.ensure_future(creation)
+                self._note(await asyncio.shield(self._creating))
             except AlreadyExistsError:
                 self._note(await self._read())
             # Also one just created: a role without the right to patch is told at the start.
