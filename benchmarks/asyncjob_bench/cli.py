@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from asyncjob_bench import ablation, page, report, store
+from asyncjob_bench import page, report, store
 from asyncjob_bench.harness.site import site
 from asyncjob_bench.parts import profiles
 from asyncjob_bench.parts.part import SCALES, Part
 from asyncjob_bench.parts.runner import PARTS, Runner
+from asyncjob_bench.prices import measure_variants
 from asyncjob_bench.scaling import CURVES, measure_curves
 from asyncjob_bench.stats.limits import LimitVerdict, check_limits, read_limits
 from asyncjob_bench.stats.results import Results
@@ -120,7 +121,7 @@ def profile(*, scale: str, out: Path) -> None:
 def prices(*, scale: str, out: Path) -> None:
     """Show what schema and rules cost the API server, by leaving out one thing at a time."""
     with _shown_and_stored(out, store.PRICES, scale, ["prices"]) as results:
-        results.curves["prices"] = ablation.measure_variants(SCALES[scale], click.echo)
+        results.curves["prices"] = measure_variants(SCALES[scale], click.echo)
 
 
 @main.command("page")

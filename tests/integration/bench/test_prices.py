@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from asyncjob_bench import store
-from asyncjob_bench.ablation import UNCHANGED, VARIANTS, measure_variant
 from asyncjob_bench.parts.part import SMALL
+from asyncjob_bench.prices import UNCHANGED, VARIANTS, measure_variant
 from asyncjob_bench.stats.limits import read_limits
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]

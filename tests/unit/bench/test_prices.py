@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from asyncjob.rules.policies import POLICIES
-from asyncjob_bench.ablation import UNCHANGED, VARIANTS, installed, variant_rows
+from asyncjob_bench.prices import UNCHANGED, VARIANTS, installed, variant_rows
 
 POLICY = "kind: ValidatingAdmissionPolicy\n"
 

@@ -204,7 +204,7 @@ class ReservationController:
         self._count("done")
         self._backoff.reset(key)
         self._stale_since.pop(key, None)
-        log.debug("jobs admitted", queue=key, given=len(plan.admitted), freed=plan.reclaimed)
+        log.debug("jobs admitted", queue=key, admitted=len(plan.admitted), reclaimed=plan.reclaimed)
         self._planner.on_queue_update(answer)
 
     def _must_release_stale(self, key: str, plan: AdmissionPlan, now: float) -> bool:
