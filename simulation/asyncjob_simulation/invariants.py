@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import (
+    CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
     CRON_JOBS,
     GROUP,
@@ -209,7 +210,7 @@ class Invariants:
 
     def _check_lateness(self, meta: Object, time: float) -> None:
         """Judge that a run is created in time, where its schedule leaves out what is late."""
-        owner = (meta.get("ownerReferences") or [{}])[0].get("name", "")
+        owner = meta["labels"][CRON_JOB_LABEL]
         stored = self.server.storage.get((GROUP, CRON_JOBS), (meta["namespace"], owner))
         spec = stored["spec"] if stored else {}
         if spec.get("misfirePolicy") != "Skip" or spec.get("concurrencyPolicy") == "Replace":
