@@ -1,5 +1,4 @@
-"""Bugs that simulation has found in the product, and one that it missed while a check looked at the
-wrong field: each keeps a seed that shows it, planted again."""
+"""Bugs that simulation has found, or missed while a check was wrong: a seed shows each again."""
 
 import pytest
 
