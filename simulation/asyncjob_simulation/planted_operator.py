@@ -140,7 +140,7 @@ def lost_deadline() -> AbstractContextManager[object]:
     return patch.object(DelayingQueue, "pop_due", lose)
 
 
-@mutation("an informer whose version has expired tries it for ever")
+@mutation("an informer goes on with a version that has expired")
 def informer_without_relist() -> AbstractContextManager[object]:
     listed = _Reflector._list
 
@@ -151,7 +151,7 @@ def informer_without_relist() -> AbstractContextManager[object]:
     return patch.object(_Reflector, "_list", once)
 
 
-@mutation("an answer that comes late replaces what the watch of queues has told since", READER)
+@mutation("a late answer replaces newer events of the watch of queues", READER)
 def stale_queue_view() -> AbstractContextManager[object]:
     return any_version(QueueCache, "_versions")
 
