@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asyncjob.errors import AsyncJobError
-from asyncjob.kube.informer import WatchObserver
+from asyncjob.kube.informer import OpenedWatchCounter, WatchObserver
 from asyncjob.metrics import MetricSpec, gateway
 from asyncjob.metrics.prometheus import MetricSource, SourceCollector, counter, gauge, histogram
 from asyncjob.tracing.context import normalize_traceparent, trace_id_of
@@ -65,7 +65,7 @@ class GatewayMetrics:
 
     def watch_observer(self, watch: str) -> WatchObserver:
         """Return what counts each time that this watch is opened."""
-        return _WatchCount(self._watches.labels(watch))
+        return OpenedWatchCounter(self._watches.labels(watch).inc)
 
     def observe_api_request(self, method: str, code: int, seconds: float) -> None:
         """Count a request to the API server; the observer of a session."""
@@ -75,14 +75,6 @@ class GatewayMetrics:
     def register_sources(self, sources: Mapping[MetricSpec, MetricSource]) -> None:
         """Show what the sources say whenever somebody asks."""
         self.registry.register(SourceCollector(sources))
-
-
-class _WatchCount(WatchObserver):
-    def __init__(self, opened: Counter) -> None:
-        self._opened = opened
-
-    def watch_opened(self) -> None:
-        self._opened.inc()
 
 
 log = structlog.get_logger()

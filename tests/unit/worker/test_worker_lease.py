@@ -198,9 +198,7 @@ async def test_a_write_that_comes_after_the_restart_does_not_bring_the_older_pro
     assert lease["spec"]["holderIdentity"] == "worker-0/newer"
 
 
-async def test_a_lease_that_is_still_being_created_when_the_worker_is_told_to_stop_is_emptied() -> (
-    None
-):
+async def test_a_lease_whose_creation_is_on_its_way_at_the_stop_is_emptied() -> None:
     server, faults = memory_server(), ScriptedFaults()
     pod = Space("work", memory_admin(server)).create().worker("worker-0")
     access = MemoryAccess(MemoryConnections(server, faults), pod.client.token, "work")

@@ -8,23 +8,15 @@ collected, see `metric_sources`.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 
-from asyncjob.kube.informer import WatchObserver
+from asyncjob.kube.informer import OpenedWatchCounter, WatchObserver
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.metrics import CardinalityLimit, MetricSpec, worker
 from asyncjob.metrics.prometheus import MetricSource, SourceCollector, counter, histogram
 
 MAX_TYPES: Final = 100
 """Job types beyond this number are shown as `other`."""
-
-
-class _WatchCount(WatchObserver):
-    def __init__(self, opened: Counter) -> None:
-        self._opened = opened
-
-    def watch_opened(self) -> None:
-        self._opened.inc()
 
 
 class Metrics:
@@ -71,7 +63,7 @@ class Metrics:
 
     def watch_observer(self, watch: str) -> WatchObserver:
         """Return what counts each time that this watch is opened."""
-        return _WatchCount(self._watches.labels(watch))
+        return OpenedWatchCounter(self._watches.labels(watch).inc)
 
     def request(self, method: str, code: int, seconds: float) -> None:
         """Count a request to the API server; called by a session, in any thread."""

@@ -75,6 +75,16 @@ class WatchObserver:
         """React to a list or a watch that has failed."""
 
 
+class OpenedWatchCounter(WatchObserver):
+    """Calls `count` for each watch that is opened, such as the `inc` of a metric."""
+
+    def __init__(self, count: Callable[[], object]) -> None:
+        self._count = count
+
+    def watch_opened(self) -> None:
+        self._count()
+
+
 UNOBSERVED: Final = WatchObserver()
 """For informers that nobody needs to know more of than their handler is told."""
 

@@ -172,8 +172,8 @@ class HeartbeatThread:
         return since is not None and held.can_be_killed and now > since + FENCED_SECONDS
 
     def _kill(self, held: HeldJob) -> None:
-        log.warning("fenced handler is killed by the heartbeat thread", job=held.job.name)
-        held.kill_handler()
+        if held.kill_handler():
+            log.warning("fenced handler was killed by the heartbeat thread", job=held.job.name)
 
     def _is_due(self, held: HeldJob, now: float) -> bool:
         if held.stopped is Stop.FENCED:

@@ -200,11 +200,13 @@ class HeldJob:
         """Whether a handler runs that can be killed and has not been."""
         return self._kill is not None
 
-    def kill_handler(self) -> None:
-        """Kill the handler, from any thread; does nothing if it cannot be killed or has been."""
+    def kill_handler(self) -> bool:
+        """Kill the handler, from any thread; return False if it has ended or been killed before."""
         kill, self._kill = self._kill, None
-        if kill is not None:
-            kill()
+        if kill is None:
+            return False
+        kill()
+        return True
 
     def fence_if_expired(self) -> None:
         """Stop it if its lease may have expired: a loop, a thread or the machine stood still."""
