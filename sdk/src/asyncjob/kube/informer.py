@@ -82,6 +82,7 @@ class OpenedWatchCounter(WatchObserver):
         self._count = count
 
     def watch_opened(self) -> None:
+        """Count it."""
         self._count()
 
 
