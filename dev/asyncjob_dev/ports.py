@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,27 @@ HIGHEST = 32000
 TRIES = 200
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 RESERVED_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True)
+class _Reservation:
+    """What a process was given: by the clock of this boot, and which process."""
+
+    at: float
+    pid: int
+
+    @property
+    def is_held_by_another(self) -> bool:
+        """Whether the process that was given the port still runs, and is not this one."""
+        if self.pid == os.getpid():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # of another user
+            return True
+        return True
 
 
 def is_free(port: int) -> bool:
@@ -55,7 +77,7 @@ def free_ports(
         found = list(islice(free, count))
         if len(found) < count:
             raise NoFreePortError(f"no {count} free ports on {LOOPBACK} between {low} and {high}")
-        reserved.update(dict.fromkeys(found, _boottime()))
+        reserved.update(dict.fromkeys(found, _Reservation(_boottime(), os.getpid())))
     return found
 
 
@@ -65,9 +87,23 @@ def free_port() -> int:
     return port
 
 
+def reserve_port(port: int, reservations: Path | None = None) -> bool:
+    """Return whether this port is free and this process has it now.
+
+    Two that ask at once for the port that people look at first do not both get it, though neither
+    has bound it yet.
+    """
+    with _reserved_ports(reservations or cache_dir(os.environ) / "ports") as reserved:
+        held = reserved.get(port)
+        if not is_free(port) or (held and held.is_held_by_another):
+            return False
+        reserved[port] = _Reservation(_boottime(), os.getpid())
+    return True
+
+
 @contextmanager
-def _reserved_ports(file: Path) -> Iterator[dict[int, float]]:
-    """Give the ports that processes were given of late, with the times; keep what is added."""
+def _reserved_ports(file: Path) -> Iterator[dict[int, _Reservation]]:
+    """Give the ports that processes were given of late; keep what is added."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -78,17 +114,18 @@ def _reserved_ports(file: Path) -> Iterator[dict[int, float]]:
         fcntl.flock(kept, fcntl.LOCK_EX)
         now = _boottime()
         known = _parse(kept.read()).items()
-        reserved = {port: at for port, at in known if 0.0 <= now - at < RESERVED_SECONDS}
+        reserved = {port: one for port, one in known if 0.0 <= now - one.at < RESERVED_SECONDS}
         yield reserved
         kept.seek(0)
         kept.truncate()
-        json.dump(reserved, kept)
+        json.dump({port: [one.at, one.pid] for port, one in reserved.items()}, kept)
 
 
-def _parse(content: str) -> dict[int, float]:
+def _parse(content: str) -> dict[int, _Reservation]:
     """Read the reservations; none where a process died while it wrote them."""
     try:
-        return {int(port): float(at) for port, at in json.loads(content).items()}
+        kept = json.loads(content).items()
+        return {int(port): _Reservation(float(at), int(pid)) for port, (at, pid) in kept}
     except (ValueError, AttributeError, TypeError):
         return {}
 

@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol
 
 import aiohttp
 
+from asyncjob.errors import ConflictError
 from asyncjob.kube import KubeSession
 from asyncjob.names import (
     API_VERSION,
@@ -95,6 +96,17 @@ class WithKubectl:
 
     async def pause(self, name: str, *, paused: bool) -> None:
         await self._change(queue_path(self._namespace, name), paused=paused)
+
+    async def replace_spec(self, path: str, spec: Object) -> None:
+        """Replace the whole spec of an object, however often its status changes meanwhile."""
+        for _ in range(_TRIES):
+            found: Any = await self._session.get(path)
+            try:
+                await self._session.replace(path, {**found, "spec": spec})
+            except ConflictError:
+                continue
+            return
+        raise AssertionError(f"{path}: changed by others each time")
 
     async def _change(self, path: str, **spec: Any) -> None:
         await self._session.merge_patch(path, {"spec": spec})

@@ -202,21 +202,23 @@ def _place(draw: st.DrawFn, value: Any) -> tuple[Any, Any]:
     return holder, key
 
 
-def cpu_seconds(call: Callable[[], object], tries: int = 5) -> float:
-    """Return the processor time of a call, the least of some tries; what it raises counts too.
+def cpu_seconds(*calls: Callable[[], object], tries: int = 5) -> list[float]:
+    """Return the processor time of each call, the least of some tries; what it raises counts too.
 
-    On a busy machine another process empties the caches in the middle of most of them.
+    On a busy machine another process empties the caches in the middle of most of them. The calls
+    take turns, so that what slows the machine for a while slows each of them.
     """
-    found = []
+    least = [float("inf")] * len(calls)
     gc.disable()  # what else the process has is not to be gone through meanwhile
     try:
         for _ in range(tries):
-            began = time.thread_time()
-            _attempt(call)
-            found.append(time.thread_time() - began)
+            for number, call in enumerate(calls):
+                began = time.thread_time()
+                _attempt(call)
+                least[number] = min(least[number], time.thread_time() - began)
     finally:
         gc.enable()
-    return min(found)
+    return least
 
 
 def peak_bytes(call: Callable[[], object]) -> int:

@@ -32,13 +32,13 @@ from asyncjob_dev.errors import (
     StopFailedError,
 )
 from asyncjob_dev.files import tail, translate_folder_errors
-from asyncjob_dev.ports import is_free
+from asyncjob_dev.ports import reserve_port
 
 STOP_SECONDS = 60.0
 KILL_SECONDS = 10.0
 
 GATEWAY_PORT = 8080
-"""Taken unless somebody else has it."""
+"""Taken unless somebody else has it, or is about to."""
 
 _Popen = subprocess.Popen[str]
 
@@ -92,7 +92,7 @@ def with_ports(layout: EnvironmentPaths, settings: EnvironmentSettings) -> Envir
 def _api_port(layout: EnvironmentPaths, settings: EnvironmentSettings) -> int | None:
     """Stay where it was, if that can be: kubectl caches by address, people keep addresses."""
     before = load_state(layout.state)
-    if settings.api_port or before is None or not is_free(before.port):
+    if settings.api_port or before is None or not reserve_port(before.port):
         return settings.api_port
     return before.port
 
@@ -101,8 +101,8 @@ def _gateway_port(layout: EnvironmentPaths, settings: EnvironmentSettings) -> in
     """Stay where it was, if that can be; else where people look first."""
     before = load_state(layout.state)
     wanted = (before.gateway_port if before else 0, GATEWAY_PORT)
-    free = (port for port in wanted if port and is_free(port))
-    return settings.gateway_port or next(free, None)
+    had = (port for port in wanted if port and reserve_port(port))
+    return settings.gateway_port or next(had, None)
 
 
 def _spawn_daemon(layout: EnvironmentPaths, settings: EnvironmentSettings) -> _Popen:

@@ -8,10 +8,10 @@ Queues, schedules and the control fields of jobs.
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -30,6 +30,7 @@ from asyncjob_simulation.resource_lives import CHANGES, KINDS
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 Object = dict[str, Any]
+Result = TypeVar("Result")
 
 FIRST_SEED: Final = int(os.environ.get("ASYNCJOB_SEED", "1790364820"))
 """The nightly search sets a fresh one."""
@@ -47,6 +48,13 @@ RETENTION: Final = "retention"
 """Left out: what was deleted is not there to be compared."""
 
 
+async def together(*lives: Coroutine[Any, Any, Result]) -> list[Result]:
+    """Return what comes of each; if one fails, the processes of the others are ended, too."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(life) for life in lives]
+    return [task.result() for task in tasks]
+
+
 @pytest.fixture
 def control_plane() -> Iterator[ControlPlane]:
     prepare()
@@ -58,7 +66,7 @@ async def test_a_queue_ends_as_its_last_spec_says_whatever_it_was_before(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     async with running_cluster(control_plane, tmp_path) as cluster:
-        ends = await asyncio.gather(
+        ends = await together(
             *(lived_and_fresh(cluster, seed) for seed in range(FIRST_SEED, FIRST_SEED + LIVES))
         )
     for specs, lived, fresh in ends:
@@ -70,7 +78,7 @@ async def test_a_job_ends_as_its_control_fields_say_whatever_they_were_before(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     async with running_cluster(control_plane, tmp_path) as cluster:
-        await asyncio.gather(
+        await together(
             *(check_control_fields(cluster, seed) for seed in range(FIRST_SEED, FIRST_SEED + LIVES))
         )
 
@@ -118,7 +126,7 @@ async def test_a_schedule_runs_as_its_last_spec_says_whatever_it_was_before(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     async with running_cluster(control_plane, tmp_path) as cluster:
-        await asyncio.gather(
+        await together(
             *(check_schedule(cluster, seed) for seed in range(FIRST_SEED, FIRST_SEED + LIVES))
         )
 
@@ -127,7 +135,7 @@ async def check_schedule(cluster: Cluster, seed: int) -> None:
     specs = [schedule_spec(Dice(seed), number) for number in range(CHANGES)]
     # To the same moment for both, in the middle of a minute, when nothing is under way.
     until = (datetime.now(UTC) + SCHEDULED_FOR).replace(second=30)
-    (lived, since), (fresh, _) = await asyncio.gather(
+    (lived, since), (fresh, _) = await together(
         end_of_schedule(cluster, f"cron-lived-{seed}", specs, until),
         end_of_schedule(cluster, f"cron-fresh-{seed}", specs[-1:], until),
     )
@@ -161,8 +169,7 @@ async def end_of_schedule(
         await run.play()
         for number, spec in enumerate(specs[1:]):
             await asyncio.sleep(STEP_SECONDS)
-            found: Any = await cluster.session.get(path)
-            await cluster.session.replace(path, {**found, "spec": spec})
+            await people.replace_spec(path, spec)
             if number % 2:
                 run.parts[Part.OPERATOR].kill()
         since = datetime.now(UTC)
@@ -188,7 +195,7 @@ async def lived_and_fresh(cluster: Cluster, seed: int) -> tuple[Sequence[Object]
     for spec in specs:
         spec.pop(RETENTION, None)
         spec.pop("rateLimit", None)  # what has started before counts for its whole period
-    lived, fresh = await asyncio.gather(
+    lived, fresh = await together(
         end_of(cluster, f"lived-{seed}", specs), end_of(cluster, f"fresh-{seed}", specs[-1:])
     )
     return specs, lived, fresh
@@ -204,9 +211,7 @@ async def end_of(cluster: Cluster, name: str, specs: Sequence[Object]) -> Object
             for job in range(3):
                 await people.submit(f"past-{number}-{job}", job_spec("echo", job))
             await asyncio.sleep(STEP_SECONDS)
-            found: Any = await cluster.session.get(queue_path(run.namespace, "default"))
-            body = {**found, "spec": spec}
-            await cluster.session.replace(queue_path(run.namespace, "default"), body)
+            await people.replace_spec(queue_path(run.namespace, "default"), spec)
             if number % 2:
                 run.parts[Part.OPERATOR].kill()
         for job in range(6):

@@ -2,7 +2,10 @@
 
 import random
 import socket
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -36,6 +39,30 @@ def test_what_a_process_was_given_no_other_gets_for_a_while(
     later = ports._boottime() + ports.RESERVED_SECONDS
     monkeypatch.setattr(ports, "_boottime", lambda: later)
     assert ports.free_ports(3, random.Random(7), kept) == first
+
+
+def test_the_port_that_a_running_process_was_given_no_other_gets_before_it_is_bound(
+    tmp_path: Path,
+) -> None:
+    kept, (port,) = tmp_path / "ports", ports.free_ports(1)
+    script = f"""if True:
+        from pathlib import Path
+        from asyncjob_dev import ports
+        print(ports.reserve_port({port}, Path({str(kept)!r})), flush=True)
+        input()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=PIPE, stdout=PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        assert not ports.reserve_port(port, kept)
+        other.communicate("\n")
+    # It has ended: whoever starts again at once finds its address as it was.
+    assert ports.reserve_port(port, kept)
+    assert ports.reserve_port(port, kept)
+    with socket.create_server(("127.0.0.1", port)):
+        assert not ports.reserve_port(port, kept)
 
 
 @pytest.mark.parametrize("content", ["", '{"200', "[]", '{"a": 1}', '{"20000": null}'])
