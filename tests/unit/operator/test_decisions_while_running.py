@@ -171,6 +171,13 @@ def test_a_newer_process_is_proof_once_confirmed() -> None:
     assert message.endswith(f"{WORKER} was replaced by a newer process of its pod")
 
 
+def test_a_pod_that_is_over_is_said_to_be_though_no_container_says_how_it_ended() -> None:
+    over = replace(pod(), terminated=True, termination=None)
+    effect = judged(seen(job(Phase.RUNNING), holder=replace(ALIVE, pod=over)), at(1)).effect
+    assert isinstance(effect, ChangePhase)
+    assert str(effect.change.fields["message"]).endswith(f"pod {POD} has ended")
+
+
 def test_a_withdrawn_announcement_proves_nothing() -> None:
     snapshot = seen(job(Phase.RUNNING), holder=replace(ALIVE, newest_worker=""))
     assert moved(snapshot, at(1)) is None

@@ -283,7 +283,11 @@ def _classify_loss(
             is_crash=False, reason=Reason.WORKER_GONE, message=message, precondition=precondition
         )
     if termination is None:
-        message = f"{lease.worker} was replaced by a newer process of its pod"
+        message = (
+            f"pod {lease.holder} has ended"
+            if pod and pod.terminated
+            else f"{lease.worker} was replaced by a newer process of its pod"
+        )
         return HolderLoss(
             is_crash=True, reason=Reason.WORKER_CRASHED, message=message, precondition=precondition
         )

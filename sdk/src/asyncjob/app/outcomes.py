@@ -157,7 +157,7 @@ def stopped(
 
 
 def _timeout_failure(job: JobView, detail: str) -> Failure:
-    limit = job.effective.execution_timeout_seconds if job.effective else 0
+    limit = (job.effective or BUILT_IN_POLICY).execution_timeout_seconds
     return Failure(
         type="ExecutionTimeout",
         category=Category.TIMEOUT,

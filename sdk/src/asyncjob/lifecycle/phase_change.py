@@ -6,7 +6,7 @@ take from the current status, because a `JobView` has none.
 
 The changes themselves come last. Worker and operator share those out of Running: `succeed`, `fail`,
 `crash`, `release`, `cancel_running_job`. Only the operator makes those of a job that no worker
-holds: `promote` to `redrive`.
+holds: all from `promote` on, down to `redrive`.
 """
 
 from collections.abc import Mapping
@@ -167,8 +167,9 @@ def status_json_patch(fields: StatusFields, status: JsonObject) -> list[JsonObje
 class Failure:
     """What went wrong with a job.
 
-    `retry_after` is the delay in seconds the handler asked for; `permanent` forbids another attempt
-    and `reason` then says why.
+    `retry_after` is the delay in seconds the handler asked for; `permanent` forbids another
+    attempt. `reason` is that of the change of phase, NotRetryable or HandlerFailed if it is None; a
+    job whose retries are exhausted says that instead.
     """
 
     type: str

@@ -1,7 +1,7 @@
 """The operator's part: what time and the control fields make of a job that no worker runs.
 
-An ordered list of rules per phase, as in the operator; the first that decides counts. The phase
-changes are the SDK's own. The contract tests check that the rules agree with the operator's.
+An ordered list of policies per phase, as in the operator; the first that decides counts. The phase
+changes are the SDK's own. The contract tests check that the policies agree with the operator's.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class DecisionInput:
         return self.record.view
 
     def to_status_fields(self, change: PhaseChange) -> StatusFields:
-        """Return the fields that carry a move."""
+        """Return the fields of the status that a change sets."""
         return status_fields(change, self.record.status)
 
     def wait_for_time(self, timestamp: str | None) -> WaitUntil | None:
@@ -73,7 +73,7 @@ class DecisionInput:
 def decide(case: DecisionInput) -> Decision:
     """Return the effect that is due now, or until when nothing is, or None."""
     waits: list[float] = []
-    for rule in _RULES_BY_PHASE[case.job.phase]:
+    for rule in POLICIES_BY_PHASE[case.job.phase]:
         verdict = rule(case)
         if isinstance(verdict, WaitUntil):
             waits.append(verdict.until)
@@ -180,13 +180,13 @@ def _first_given(*seconds: int | None) -> int:
 
 _SUSPENDED: Final = "suspended by spec.suspend"
 
-_RULES_BY_PHASE: Final[dict[Phase, tuple[Callable[[DecisionInput], Decision], ...]]] = {
+POLICIES_BY_PHASE: Final[dict[Phase, tuple[Callable[[DecisionInput], Decision], ...]]] = {
     Phase.QUEUED: (_cancel, _deadline, _hold, _admit, _queue_timeout, _rerun),
     Phase.PENDING: (_cancel, _deadline, _promote_pending, _rerun),
     Phase.SCHEDULED: (_cancel, _deadline, _promote_scheduled, _rerun),
     Phase.RETRYING: (_cancel, _promote_retrying, _rerun),
     Phase.RUNNING: (_rerun,),
-    Phase.DEAD_LETTER: (_dismiss, _rerun, _redrive),
+    Phase.DEAD_LETTER: (_dismiss, _redrive, _rerun),
     Phase.SUCCEEDED: (_rerun,),
     Phase.CANCELLED: (_rerun,),
 }

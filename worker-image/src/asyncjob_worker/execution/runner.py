@@ -1,4 +1,4 @@
-"""Runs claimed jobs: keeps the lease, runs the attempt, writes its outcome, emits events.
+"""Runs claimed jobs: keeps the lease, runs the attempt, writes its outcome, calls the hooks.
 
 It also knows which handlers are running, and stops those whose job has a cancel request.
 """

@@ -47,8 +47,8 @@ def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
         return cancel_running_job(
             job, f"cancelled by spec.cancel; {loss.message}", now=now.timestamp
         )
-    change_phase = crash if loss.is_crash else release
-    return change_phase(job, loss.reason, loss.message, now=now.timestamp, jitter_sample=now.jitter)
+    take_away = crash if loss.is_crash else release
+    return take_away(job, loss.reason, loss.message, now=now.timestamp, jitter_sample=now.jitter)
 
 
 EXECUTION_TIMEOUT: Final = "execution-timeout"
