@@ -47,8 +47,8 @@ TWO = {**ONE, "namespace": "two"}
 REPAIRS = 'asyncjob_operator_resync_repairs_total{instance="o",kind="changed"}'
 EVENTS = 'asyncjob_operator_watch_events_total{instance="o"}'
 RESTARTS = 'asyncjob_operator_watch_restarts_total{instance="o"}'
-ASIDE = (
-    'asyncjob_operator_objects_aside{namespace="one",job="asyncjob-operator",instance="%s",'
+QUARANTINED = (
+    'asyncjob_operator_quarantined_objects{namespace="one",job="asyncjob-operator",instance="%s",'
     'kind="AsyncJob"}'
 )
 FAILED = 'asyncjob_worker_lease_renewals_total{instance="w",outcome="failed"}'
@@ -196,13 +196,13 @@ CASES = {
         {"instance": "o"},
     ),
     "a job that makes both replicas fail": Case(
-        "AsyncJobObjectSetAside",
-        {ASIDE % name: "0x5 1x20" for name in "ab"},
+        "AsyncJobObjectQuarantined",
+        {QUARANTINED % name: "0x5 1x20" for name in "ab"},
         15,
         {**ONE, "kind": "AsyncJob"},
     ),
     "a job that was mended soon": Case(
-        "AsyncJobObjectSetAside", {ASIDE % "a": "0x5 1x3 0x20"}, 15, None
+        "AsyncJobObjectQuarantined", {QUARANTINED % "a": "0x5 1x3 0x20"}, 15, None
     ),
     "throttled workers": Case(
         "AsyncJobApiThrottled",

@@ -55,7 +55,7 @@ class OperatorMetrics:
         _start_at_zero(self.resync_repairs, REPAIR_KINDS)
         _start_at_zero(self.objects_quarantined, ObjectKind)
         self._requeues = gauge(operator.PENDING_REQUEUES, registry)
-        self._quarantined_objects = gauge(operator.OBJECTS_QUARANTINED, registry)
+        self._quarantined_objects = gauge(operator.QUARANTINED_OBJECTS, registry)
         self._known_jobs = gauge(operator.KNOWN_JOBS, registry)
         self._over_limit = gauge(operator.RETENTION_OVER_LIMIT, registry)
         self._namespaces_over_limit = 0

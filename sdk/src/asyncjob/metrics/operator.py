@@ -46,14 +46,14 @@ RESYNC_REPAIRS: Final = _counter(
     labels=("kind",),
 )
 QUARANTINED: Final = _counter(
-    "asyncjob_operator_set_aside",
+    "asyncjob_operator_quarantined",
     unit="objects",
     help="Objects quarantined because something in them made the operator fail, by kind; each "
     "counts once per version.",
     labels=("kind",),
 )
-OBJECTS_QUARANTINED: Final = _gauge(
-    "asyncjob_operator_objects_aside",
+QUARANTINED_OBJECTS: Final = _gauge(
+    "asyncjob_operator_quarantined_objects",
     unit="objects",
     help="Objects that are quarantined now, by kind: nothing is done about them until they change "
     "or are tried again.",
@@ -150,7 +150,7 @@ TABLE: Final = (
     WATCH_RESTARTS,
     RESYNC_REPAIRS,
     QUARANTINED,
-    OBJECTS_QUARANTINED,
+    QUARANTINED_OBJECTS,
     WRITES,
     RECOVERY_CYCLES,
     RECOVERY_CYCLE_SECONDS,
