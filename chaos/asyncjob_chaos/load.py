@@ -21,7 +21,7 @@ from asyncjob_chaos.handlers import LONG, PLAIN
 from asyncjob_chaos.judging.verdict import SUCCESS, Accepted
 
 PATIENCE_SECONDS: Final = 120.0
-FLOOD_CONNECTIONS: Final = 24
+BURST_CONNECTIONS: Final = 24
 LEASE_SECONDS: Final = 5
 """The shortest that a job may have: faults need not last long to outlast it."""
 
@@ -122,9 +122,9 @@ class Load:
         """Submit one job more, straight to the API server."""
         self._run(self._submit(self._clients[0], fields, next(self._numbers), ends))
 
-    def flood(self, count: int) -> None:
+    def submit_burst(self, count: int) -> None:
         """Submit so many jobs more as fast as they are taken."""
-        self._run(self._flood(count), within=3600.0)
+        self._run(self._submit_burst(count), within=3600.0)
 
     def _run(self, work: Coroutine[Any, Any, None], within: float = 300.0) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(within)
@@ -166,7 +166,7 @@ class Load:
         else:
             self.accepted.append(Accepted(done.id, key, time.monotonic(), ends))
 
-    async def _flood(self, count: int) -> None:
+    async def _submit_burst(self, count: int) -> None:
         left = iter(range(count))
 
         async def one_after_another() -> None:
@@ -174,7 +174,7 @@ class Load:
                 number = next(self._numbers)
                 await self._submit(self._clients[0], _plain(number), number, SUCCESS)
 
-        await asyncio.gather(*(one_after_another() for _ in range(FLOOD_CONNECTIONS)))
+        await asyncio.gather(*(one_after_another() for _ in range(BURST_CONNECTIONS)))
 
     async def _finish(self) -> None:
         if self._ticker is not None:
@@ -182,7 +182,7 @@ class Load:
         await asyncio.gather(*self._tasks)
 
     async def _close(self) -> None:
-        # Whoever waited for a flood may have been interrupted; its tasks are in the loop still.
+        # Whoever waited for a burst may have been interrupted; its tasks are in the loop still.
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

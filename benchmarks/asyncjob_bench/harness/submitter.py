@@ -52,7 +52,7 @@ def _named(order: dict[str, Any], name: str) -> dict[str, Any]:
     return {**order["asked"], "metadata": {"name": name}}
 
 
-async def flood(order: dict[str, Any]) -> dict[str, Any]:
+async def burst(order: dict[str, Any]) -> dict[str, Any]:
     """Submit so many jobs on so many connections as fast as they are taken."""
     numbers = itertools.count()
     async with opened(order) as submit:
@@ -116,7 +116,7 @@ def _now() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-MODES: Final = {"flood": flood, "one-by-one": one_by_one}
+MODES: Final = {"burst": burst, "one-by-one": one_by_one}
 
 
 def main() -> None:

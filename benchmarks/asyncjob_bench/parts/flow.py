@@ -119,7 +119,7 @@ def submit(
 ) -> dict[str, Any]:
     """Have a submitter's process carry out an order, and return its answer."""
     order = {
-        "way": "flood",
+        "way": "burst",
         "kubeconfig": str(space.submitter_kubeconfig()),
         "asked": asked,
         "count": count,

@@ -18,7 +18,7 @@ DEAD_SECONDS: Final = 180.0
 
 
 def _burst(target: FaultTarget) -> None:
-    target.load.flood(target.burst)
+    target.load.submit_burst(target.burst)
     target.signs[Sign.BURST] += 1
 
 

@@ -14,7 +14,7 @@ from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import (
     EventRecorder,
-    RecoveryBurstEvents,
+    RecoveryStormEvents,
     UnservedQueueEvents,
 )
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
@@ -110,7 +110,7 @@ class Components:
             recovery_summary=self.recovery_summary,
             leads=leads,
             now=now,
-            on_recovered=RecoveryBurstEvents(self.events.record, monotonic).on_recovered,
+            on_recovered=RecoveryStormEvents(self.events.record, monotonic).on_recovered,
         )
         self.job_reconcilers = ReconcilePool(
             job_queue, job_reconciler, leadership, quarantine, job_evaluator.evaluate

@@ -106,7 +106,7 @@ def quota(jobs: Jobs, hard: int) -> None:
 
 
 @pytest.mark.parametrize(("policy", "runs"), [("Skip", 0), ("FireOnce", 1)])
-def test_a_quota_that_gives_way_is_not_followed_by_a_storm(
+def test_a_quota_that_gives_way_is_not_followed_by_a_burst(
     fragile_plane: ControlPlane, operator_access: Path, tmp_path: Path, policy: str, runs: int
 ) -> None:
     jobs = Jobs(fragile_plane.api)

@@ -35,7 +35,7 @@ class Unanswered:
             self.waiting -= 1
 
 
-def test_a_load_that_is_closed_in_a_flood_leaves_nothing_under_way(
+def test_a_load_that_is_closed_in_a_burst_leaves_nothing_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     client = Unanswered()
@@ -48,15 +48,15 @@ def test_a_load_that_is_closed_in_a_flood_leaves_nothing_under_way(
     slow = LoadKind("slow", rate=0.001, at_first=0, fields=lambda _: {"type": "any"})
     load = Load(slow, "default", "default", "", "")
     load.start()
-    flood = threading.Thread(target=_flood, args=(load,), daemon=True)
-    flood.start()
+    burst = threading.Thread(target=_submit_burst, args=(load,), daemon=True)
+    burst.start()
     assert client.asked.wait(30)
     load.close()
-    flood.join(30)
-    assert not flood.is_alive()
+    burst.join(30)
+    assert not burst.is_alive()
     assert client.waiting == 0
 
 
-def _flood(load: Load) -> None:
+def _submit_burst(load: Load) -> None:
     with contextlib.suppress(concurrent.futures.CancelledError):
-        load.flood(3)
+        load.submit_burst(3)

@@ -390,7 +390,7 @@ async def test_an_active_run_is_not_taken_off_by_who_has_never_seen_it() -> None
 
 
 @pytest.mark.parametrize("policy", ["Allow", "Forbid"])
-async def test_a_quota_that_gives_way_late_is_not_followed_by_a_storm(policy: str) -> None:
+async def test_a_quota_that_gives_way_late_is_not_followed_by_a_burst(policy: str) -> None:
     harness = CronJobReconcilerHarness(
         schedule="* * * * *",
         misfirePolicy="Skip",

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from asyncjob_operator.controllers.events import (
-    BURST_JOBS,
-    BURST_SECONDS,
+    STORM_JOBS,
+    STORM_SECONDS,
     SUMMARY_SECONDS,
     UNSERVED_SECONDS,
-    RecoveryBurstEvents,
+    RecoveryStormEvents,
     UnservedQueueEvents,
 )
 from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, event_body, job_event
@@ -30,14 +30,14 @@ class EventLog:
     def tell(self, told: KubernetesEvent) -> None:
         self.heard.append(told)
 
-    def storms(self) -> RecoveryBurstEvents:
-        return RecoveryBurstEvents(self.tell, lambda: self.now)
+    def storms(self) -> RecoveryStormEvents:
+        return RecoveryStormEvents(self.tell, lambda: self.now)
 
 
 def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> None:
     log = EventLog()
     storms = log.storms()
-    for _ in range(BURST_JOBS + 5):
+    for _ in range(STORM_JOBS + 5):
         storms.on_recovered("ns", "WorkerGone")
     storms.on_recovered("calm", "WorkerGone")
     [told] = log.heard
@@ -46,16 +46,16 @@ def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> No
         EventReason.RECOVERY_STORM,
         HOUR,
     )
-    assert str(BURST_JOBS) in told.message
+    assert str(STORM_JOBS) in told.message
     assert "WorkerGone" in told.message
 
 
 def test_as_many_recoveries_over_a_longer_time_are_no_storm() -> None:
     log = EventLog()
     storms = log.storms()
-    for _ in range(3 * BURST_JOBS):
+    for _ in range(3 * STORM_JOBS):
         storms.on_recovered("ns", "WorkerGone")
-        log.now += BURST_SECONDS / (BURST_JOBS - 2)
+        log.now += STORM_SECONDS / (STORM_JOBS - 2)
     assert log.heard == []
 
 

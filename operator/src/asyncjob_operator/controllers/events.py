@@ -1,6 +1,6 @@
 """Kubernetes Events: posted in the background and at a limited rate.
 
-Besides Events about single jobs there is one for a burst of recoveries, and one for a queue in
+Besides Events about single jobs there is one for a recovery storm, and one for a queue in
 which jobs wait although no worker serves it.
 """
 
@@ -138,13 +138,13 @@ class EventRecorder:
         return tokens >= 1.0
 
 
-BURST_JOBS: Final = 20
-BURST_SECONDS: Final = 60.0
-"""`BURST_JOBS` recoveries in a namespace within `BURST_SECONDS` are a burst."""
+STORM_JOBS: Final = 20
+STORM_SECONDS: Final = 60.0
+"""`STORM_JOBS` recoveries in a namespace within `STORM_SECONDS` are a recovery storm."""
 
 
-class RecoveryBurstEvents:
-    """Records an Event for each burst of recoveries; `clock` returns monotonic seconds."""
+class RecoveryStormEvents:
+    """Records an Event for each recovery storm; `clock` returns monotonic seconds."""
 
     def __init__(
         self, record_event: Callable[[KubernetesEvent], None], clock: Callable[[], float]
@@ -154,14 +154,14 @@ class RecoveryBurstEvents:
         self._recent: dict[str, deque[float]] = {}
 
     def on_recovered(self, namespace: str, reason: str) -> None:
-        """Count a recovered job, and record one Event once there is a burst."""
+        """Count a recovered job, and record one Event once there is a storm."""
         now = self._clock()
-        recent = self._recent.setdefault(namespace, deque(maxlen=BURST_JOBS))
+        recent = self._recent.setdefault(namespace, deque(maxlen=STORM_JOBS))
         recent.append(now)
-        if len(recent) == BURST_JOBS and now - recent[0] <= BURST_SECONDS:
+        if len(recent) == STORM_JOBS and now - recent[0] <= STORM_SECONDS:
             recent.clear()
             message = (
-                f"{BURST_JOBS} jobs or more were taken from dead workers within a minute, "
+                f"{STORM_JOBS} jobs or more were taken from dead workers within a minute, "
                 f"the last one for {reason}"
             )
             self._record_event(namespace_event(namespace, EventReason.RECOVERY_STORM, message))
