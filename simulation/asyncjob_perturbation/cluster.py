@@ -158,7 +158,7 @@ class Cluster:
         write_kubeconfig(path, url=url, ca_file=self.ca_file, user=user, namespace=namespace)
 
     async def watch_all(self, watching: asyncio.Event) -> None:
-        """See every version of every job, queue and schedule, until cancelled."""
+        """See every version of every job, queue and cron job, until cancelled."""
         begun: set[str] = set()
 
         class Beginning(WatchObserver):

@@ -50,7 +50,7 @@ class People(Protocol):
         """Have a finished job run again, as a new one."""
 
     async def trigger(self, name: str) -> None:
-        """Have a schedule run now."""
+        """Have a cron job run now."""
 
     async def pause(self, name: str, *, paused: bool) -> None:
         """Pause a queue or let it go on."""

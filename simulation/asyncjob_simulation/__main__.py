@@ -26,7 +26,7 @@ SOMETIMES = {
     "leader changed": "another operator led",
     "removed after its time": "a job was removed after it had been kept long enough",
     "lost answer adopted": "a claim was kept whose answer was lost",
-    "run of a schedule": "a schedule ran",
+    "run of a cron job": "a cron job ran",
     "watch: cut": "a watch was cut",
 }
 """What must have happened at least once in a budget of this many simulations, or it says little."""

@@ -37,7 +37,7 @@ from asyncjob_worker.worker import Worker
 
 
 class KopfWatches:
-    """Stands in for kopf, which watches queues and schedules for the operator.
+    """Stands in for kopf, which watches queues and cron jobs for the operator.
 
     kopf's own engine is not part of the simulation. As it does, this lists, then watches, lists
     again after a 410, and tells nothing of what was deleted between two lists.

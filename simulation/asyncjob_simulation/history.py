@@ -22,7 +22,7 @@ CLOCK_TOLERANCE: Final = 7.0
 
 
 class History:
-    """All versions of one simulation's jobs, queues and schedules, as a recorder writes them."""
+    """All versions of one simulation's jobs, queues and cron jobs, as a recorder writes them."""
 
     def __init__(self, began: float) -> None:
         self._lines: list[JsonObject] = []

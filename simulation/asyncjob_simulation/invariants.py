@@ -39,7 +39,7 @@ CLOCK_TOLERANCE: Final = 7.0
 """How early a calendar time may come: clocks of replicas may be off by 5 s, unnoticed."""
 
 ON_TIME_SECONDS: Final = 60.0
-"""The deadline of a run whose schedule has none."""
+"""The deadline of a run whose cron job has none."""
 
 LATE_SECONDS: Final = 90.0
 """How long a run that is on its way may take: its operator may stand still, its request be late."""
@@ -200,7 +200,7 @@ class Invariants:
         schedule = (meta.get("labels") or {}).get(CRON_JOB_UID_LABEL)
         time = (meta.get("annotations") or {}).get(SCHEDULED_TIME_ANNOTATION)
         if schedule and time and "asyncjob.dev/trigger" not in meta["annotations"]:
-            self.recorder.count("run of a schedule")
+            self.recorder.count("run of a cron job")
             if time in self._runs_of_schedules[schedule]:
                 self.broken("each scheduled time once", meta["name"], f"{time} is run again")
             self._runs_of_schedules[schedule].add(time)
@@ -209,7 +209,7 @@ class Invariants:
             self.recorder.count("job with a deduplication id")
 
     def _check_lateness(self, meta: Object, time: float) -> None:
-        """Judge that a run is created in time, where its schedule leaves out what is late."""
+        """Judge that a run is created in time, where its cron job leaves out what is late."""
         owner = meta["labels"][CRON_JOB_LABEL]
         stored = self.server.storage.get((GROUP, CRON_JOBS), (meta["namespace"], owner))
         spec = stored["spec"] if stored else {}

@@ -127,7 +127,7 @@ class Network:
     """When the answer to a claim came last, by process and job."""
 
     after_write: dict[str, Callable[[], object]] = field(default_factory=dict)
-    """What happens once a process's next change of a job, schedule or Lease is stored, by name."""
+    """What happens once a process's next change of a job, cron job or Lease is stored, by name."""
 
     after_fault: dict[str, Callable[[], object]] = field(default_factory=dict)
     """What happens once a process's next request has gone wrong, by its name."""

@@ -184,7 +184,7 @@ def one_name_for_all() -> AbstractContextManager[object]:
     return patch.object(LeaderElector, "__init__", init)
 
 
-# ---- operator: gates, limits, schedules
+# ---- operator: gates, limits, cron jobs
 
 
 @mutation("a removed job that a finalizer keeps is forgotten", SIMULATION)

@@ -25,7 +25,7 @@ class RequestKind(StrEnum):
     READ = "read"
     WATCH = "watch"
     OTHER = "other"
-    """Queues, schedules, deletions."""
+    """Queues, cron jobs, deletions."""
 
 
 def kind_of(call: Call, actor: str) -> RequestKind:

@@ -1,6 +1,6 @@
 """Generated lives of resources: A → B → C comes to what C comes to when it is made fresh.
 
-Queues, schedules and control fields of jobs are changed several times, to what their schemas allow
+Queues, cron jobs and control fields of jobs are changed several times, to what their schemas allow
 and nobody thought of, while jobs flow and the operator may be restarted. Then the same is done
 with what was last written alone, at the same moment of another simulation without that past. What
 comes of the same jobs has to be the same in both, and as the fields say.
@@ -312,11 +312,11 @@ def queue_promises(spec: Object, end: Object) -> list[tuple[str, object, object]
     return found
 
 
-# ---- schedules
+# ---- cron jobs
 
 
 async def _cron_life(specs: Sequence[Object], begins_at: float, cluster: QuietCluster) -> Object:
-    """Give a schedule these specs one after the other, and see when it runs in half an hour."""
+    """Give a cron job these specs one after the other, and see when it runs in half an hour."""
     path = cron_job_path(NAMESPACE, "lived")
     for number, spec in enumerate(specs):
         cluster.put("AsyncCronJob", path, CRON_JOBS, "lived", spec)

@@ -1,4 +1,4 @@
-"""What people do in a simulation: queues, schedules, submissions, and changes of their minds."""
+"""What people do in a simulation: queues, cron jobs, submissions, and changes of their minds."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -58,7 +58,7 @@ def queues_of(dice: Dice) -> list[str]:
 
 @dataclass
 class Workload:
-    """Jobs, schedules and changes of one simulation, in its first `seconds`."""
+    """Jobs, cron jobs and changes of one simulation, in its first `seconds`."""
 
     cluster: Cluster
     gateway: Gateway
@@ -106,7 +106,7 @@ class Workload:
             self._later(at, self._change, number)
 
     def end(self) -> None:
-        """Let all go on that people have stopped, and have no schedule run again."""
+        """Let all go on that people have stopped, and have no cron job run again."""
         for name in list(self._names):
             self._patch(job_path(NAMESPACE, name), {"suspend": False})
         for queue in self.queues:
@@ -280,7 +280,7 @@ class Workload:
         self.accepted[what] = name
         self._names.append(name)
 
-    # ---- schedules and changes
+    # ---- cron jobs and changes
 
     def _create_schedule(self, number: int) -> None:
         dice, name = self.dice, f"cron {number}"

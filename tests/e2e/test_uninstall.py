@@ -1,4 +1,4 @@
-"""The last tests: what the schedule has done meanwhile, and what uninstalling leaves behind."""
+"""The last tests: what the cron job has done meanwhile, and what uninstalling leaves behind."""
 
 import json
 from datetime import timedelta

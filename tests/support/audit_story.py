@@ -179,7 +179,7 @@ class Story:
         return self.ns.worker(name, f"--handler-record={record}", *options)
 
     def _people(self) -> None:
-        """Submit with keys, run schedules, cancel, redrive, suspend."""
+        """Submit with keys, run cron jobs, cancel, redrive, suspend."""
         ns = self.ns
         kubeconfig, space = str(ns.plane.kubeconfig), ns.namespace
         with KubernetesJobsClient.connect(kubeconfig, space) as jobs:

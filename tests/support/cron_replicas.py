@@ -1,4 +1,4 @@
-"""Operators that look after one schedule on one store, stepped request by request.
+"""Operators that look after one cron job on one store, stepped request by request.
 
 The parts under test are the real ones, on the API server in memory; the clocks are in the test's
 hands. A request takes effect when the test says so, and its answer arrives when the test says so.
@@ -51,7 +51,7 @@ class CronJobStore:
 
     @property
     def cron(self) -> Object:
-        """The schedule."""
+        """The cron job."""
         return self._objects[PATH]
 
     @property
@@ -253,7 +253,7 @@ class Replica:
 
 
 def store_of(**spec: Any) -> CronJobStore:
-    """Return a store with one schedule, hourly, that is due at the beginning."""
+    """Return a store with one cron job, hourly, that is due at the beginning."""
     cron = raw_cron(**{"misfirePolicy": "FireAll", "misfireLimit": 5, **spec})
     cron["status"] |= {"settledTime": "2026-11-20T01:00:00Z"}
     return CronJobStore(cron)

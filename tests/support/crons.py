@@ -1,4 +1,4 @@
-"""Schedules on a real API server, and operators with clocks of their own to run them."""
+"""Cron jobs on a real API server, and operators with clocks of their own to run them."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from support.jobs import Jobs, until
 from support.operator import OperatorProcess
 
 NEVER_DUE = "0 0 29 2 *"
-"""A schedule that does not come up while a test runs, but on a leap day."""
+"""A cron job that does not come up while a test runs, but on a leap day."""
 
 
 def minutes_ago(minutes: float) -> str:
@@ -32,19 +32,19 @@ def minutes_ago(minutes: float) -> str:
 
 
 def hourly() -> str:
-    """Return an hourly schedule that does not come up for half an hour."""
+    """Return an hourly cron job that does not come up for half an hour."""
     return f"{(datetime.now(UTC).minute + 30) % 60} * * * *"
 
 
 class Crons:
-    """The schedules of one namespace, with the admin's rights."""
+    """The cron jobs of one namespace, with the admin's rights."""
 
     def __init__(self, jobs: Jobs) -> None:
         self.jobs = jobs
         self.api = jobs.api
 
     def create(self, name: str, *, status: Object | None = None, **spec: Any) -> Object:
-        """Create a schedule; with a status it is suspended until that is written."""
+        """Create a cron job; with a status it is suspended until that is written."""
         body = cron_job(name)
         body["spec"] |= {"schedule": NEVER_DUE, **spec}
         if status is None:
@@ -61,7 +61,7 @@ class Crons:
         return self.api.merge(cron_job_path(self.jobs.namespace, name), {"spec": spec})
 
     def get(self, name: str) -> Object:
-        """Return the schedule."""
+        """Return the cron job."""
         return self.api.get(cron_job_path(self.jobs.namespace, name))
 
     def status(self, name: str) -> Object:

@@ -46,7 +46,7 @@ def a_queue(name: str = "default", **fields: Any) -> QueueInfo:
 
 
 def a_cron(name: str = "nightly", **fields: Any) -> CronJobInfo:
-    """Build a schedule."""
+    """Build a cron job."""
     base: dict[str, Any] = {
         "name": name,
         "namespace": "default",
@@ -230,7 +230,7 @@ class FakeJobs:
 
     def cron_job(self, name: str) -> CronJobInfo:
         if name not in self.crons:
-            raise CronJobNotFoundError(f"there is no schedule {name} in namespace default")
+            raise CronJobNotFoundError(f"there is no cron job {name} in namespace default")
         return self.crons[name]
 
     def trigger(self, name: str) -> Submitted:

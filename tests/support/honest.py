@@ -136,7 +136,7 @@ class HonestTenant(Honest):
 
 
 class HonestSchedule(Honest):
-    """Triggers a schedule; `once` returns the seconds until the run's job is there."""
+    """Triggers a cron job; `once` returns the seconds until the run's job is there."""
 
     def __init__(self, jobs: Jobs, name: str = "honest") -> None:
         super().__init__()

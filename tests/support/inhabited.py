@@ -20,7 +20,7 @@ LEASES: Final = "apis/coordination.k8s.io/v1"
 
 
 def inhabit(space: Space, worker: Worker, elected: Client) -> str:
-    """Create jobs, queue, schedule and Leases; return the path of the worker's Lease."""
+    """Create jobs, queue, cron job and Leases; return the path of the worker's Lease."""
     for phase in (Phase.QUEUED, Phase.RUNNING, Phase.SUCCEEDED):
         life = Life(space.name, f"job-{phase.lower()}", space.admin, worker)
         life.create()

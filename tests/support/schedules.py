@@ -1,4 +1,4 @@
-"""Builders of schedules, their jobs and snapshots for tests of what schedules decide."""
+"""Builders of cron jobs, their jobs and snapshots for tests of what cron jobs decide."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -66,7 +66,7 @@ def raw_cron(
 def child(
     name: str, phase: Phase = Phase.RUNNING, *, age: float = 0.0, **changes: Any
 ) -> ScheduledJob:
-    """Return a job of a schedule; a finished one has ended so many seconds ago."""
+    """Return a job of a cron job; a finished one has ended so many seconds ago."""
     finished = phase in FINISHED_PHASES
     one = ScheduledJob(
         namespace="ns",
@@ -118,7 +118,7 @@ def reserved_names(fields: dict[str, Any]) -> list[str]:
 
 
 def settled(time: str, **status: Any) -> dict[str, Any]:
-    """Return a status in which all is settled up to a time, under the builder's schedule."""
+    """Return a status in which all is settled up to a time, under the builder's cron job."""
     observed = {"schedule": "0 * * * *", "timeZone": "UTC", "suspend": False}
     return {
         "settledTime": format_epoch(seconds(time)),
@@ -145,5 +145,5 @@ def reservation(*names: str, by: str = ME, **run: Any) -> dict[str, Any]:
 
 
 def shown(following: str) -> dict[str, Any]:
-    """Return the status fields of a schedule whose next time is shown already."""
+    """Return the status fields of a cron job whose next time is shown already."""
     return {"activeCount": 0, "nextScheduleTime": format_epoch(seconds(following))}

@@ -11,7 +11,7 @@ from asyncjob.metrics import Component
 from asyncjob_dev.reference import cli, installation, limits, resources, rest
 from asyncjob_dev.reference.blocks import Blocks, fill, names
 from asyncjob_dev.reference.diagram import lifecycle_picture
-from asyncjob_dev.reference.explanations import errors_folder, ways_out, ways_out_of_schedules
+from asyncjob_dev.reference.explanations import errors_folder, ways_out, ways_out_of_cron_jobs
 from asyncjob_dev.reference.resources import fields
 
 BLOCKS: Blocks = {
@@ -25,7 +25,7 @@ BLOCKS: Blocks = {
     "reasons.retrying": lambda: ways_out(Phase.RETRYING),
     "reasons.dead-letter": lambda: ways_out(Phase.DEAD_LETTER),
     "reasons.cancelled": lambda: ways_out(Phase.CANCELLED),
-    "reasons.schedules": ways_out_of_schedules,
+    "reasons.cron-jobs": ways_out_of_cron_jobs,
     "audit.rules": cli.audit_rules,
     "cli.commands": cli.commands,
     "cli.shared": cli.shared,
@@ -50,7 +50,7 @@ BLOCKS: Blocks = {
     "gateway.options": rest.gateway_options,
     "security.rights": installation.role_rights,
     "schedules.clock-changes": resources.clock_changes,
-    "schedules.reasons": resources.schedule_reasons,
+    "cron-jobs.reasons": resources.cron_job_reasons,
     "fields.asyncjob.spec": lambda: fields(models.AsyncJobSpec),
     "fields.asyncjob.status": lambda: fields(models.AsyncJobStatus),
     "fields.asyncqueue.spec": lambda: fields(models.AsyncQueueSpec),

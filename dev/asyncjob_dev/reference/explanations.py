@@ -103,8 +103,8 @@ def ways_out(*phases: Phase) -> str:
     return _ways_out(found)
 
 
-def ways_out_of_schedules() -> str:
-    """Return the table of what keeps a schedule from creating jobs, each with what to do."""
+def ways_out_of_cron_jobs() -> str:
+    """Return the table of what keeps a cron job from creating jobs, each with what to do."""
     found = by_code(Kind.CRON_REASON).values()
     return _ways_out([one for one in found if not one.do.startswith("Nothing")])
 

@@ -141,7 +141,7 @@ def jobs() -> str:
 
 
 def queues_and_schedules() -> str:
-    """Return the limits of queues and schedules, and what retention keeps by default."""
+    """Return the limits of queues and cron jobs, and what retention keeps by default."""
     return _limits(
         [
             (
@@ -152,7 +152,7 @@ def queues_and_schedules() -> str:
             (
                 "Runs of one backfill, and that `FireAll` makes up for",
                 f"{cron.MAX_RUNS:,}",
-                f"{_error('BackfillRefused', 'reasons-of-schedules')}; of missed runs the oldest "
+                f"{_error('BackfillRefused', 'reasons-of-cron-jobs')}; of missed runs the oldest "
                 "are left out.",
             ),
             (

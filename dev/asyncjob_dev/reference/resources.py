@@ -1,6 +1,6 @@
 """Generated parts of the pages on the resources.
 
-Their fields, the job's lifecycle, and what schedules do on days on which clocks change.
+Their fields, the job's lifecycle, and what cron jobs do on days on which clocks change.
 """
 
 from collections.abc import Iterator
@@ -153,8 +153,8 @@ SCHEDULES: Final = (
 MORNING: Final = "05:00"
 
 
-def schedule_reasons() -> str:
-    """Return the table of what the status of a schedule may say."""
+def cron_job_reasons() -> str:
+    """Return the table of what the status of a cron job may say."""
     rows = [
         (link_to(one, Path("docs/reference")), in_page(one.means, Path("docs/reference")))
         for one in by_code(Kind.CRON_REASON).values()

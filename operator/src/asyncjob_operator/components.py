@@ -150,7 +150,7 @@ class Components:
             queue_stats.oldest_waits, caches.worker_registry.capacity_by_queue, self.events.record
         )
 
-        # Schedules
+        # Cron jobs
         cron_job_queue = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
 
         def enqueue_cron_job(uid: str) -> None:
@@ -211,7 +211,7 @@ class Components:
             quarantine=quarantine,
         )
 
-        # How objects reach the caches: worker pods and Leases by informers, queues and schedules
+        # How objects reach the caches: worker pods and Leases by informers, queues and cron jobs
         # by kopf's events; jobs by the operator's own watch, or by kopf's as well
         self.informers = Informers(
             session,

@@ -133,9 +133,9 @@ def cron_job_collection(
             return
         repaired = await resync_cron_jobs(session, namespace, evaluator, quarantine)
         if repaired:
-            log.info("schedules resynced", namespace=namespace, repaired=repaired)
+            log.info("cron jobs resynced", namespace=namespace, repaired=repaired)
 
     stores: dict[str | None, InformerStore] = {
         namespace: CronJobStore(evaluator, namespace, quarantine) for namespace in namespaces
     }
-    return KopfCollection("schedules", stores, resync, resync_interval)
+    return KopfCollection("cron jobs", stores, resync, resync_interval)

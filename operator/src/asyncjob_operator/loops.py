@@ -85,7 +85,7 @@ async def run_requeue_timer(
     metrics: RequeueMetrics,
     health: LoopHealth,
 ) -> None:
-    """Evaluate each job, schedule or queue again when its requeue time has come."""
+    """Evaluate each job, cron job or queue again when its requeue time has come."""
     while True:
         health.tick()
         await delaying_queue.wait(monotonic(), MAX_SLEEP)

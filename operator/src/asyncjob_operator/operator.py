@@ -1,7 +1,7 @@
 """One operator process: what it starts, in which order, and in which order it stops.
 
 Start: pods, Leases and queues, then all jobs, and only then their watch, deadlines, writes and
-schedules. A replica that has not finished this, or whose watches are silent, does not lead. Stop:
+cron jobs. A replica that has not finished this, or whose watches are silent, does not lead. Stop:
 nothing new is started, running work is finished, leadership is released.
 """
 
@@ -65,7 +65,7 @@ MIN_WORKER_CHECK_INTERVAL: Final = 0.5
 ELECTION_LOOP: Final = "election"
 REQUEUE_TIMER: Final = "requeue timer"
 
-_RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "schedules"}
+_RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "cron jobs"}
 
 
 class LeaderElection(Protocol):
@@ -399,13 +399,13 @@ class Operator:
 
 
 def start_cron_job_loops(components: Components, tasks: TaskSupervisor, findings: Findings) -> None:
-    """Begin to follow schedules and to act on them, if they may be seen."""
+    """Begin to follow cron jobs and to act on them, if they may be seen."""
     if not all(findings.allows(verb, CRON_JOBS) for verb in ("get", "list", "watch")):
         log.warning("cron jobs disabled: no permission to list asynccronjobs")
         return
-    tasks.start("schedule reconcilers", components.cron_job_reconcilers.run)
+    tasks.start("cron job reconcilers", components.cron_job_reconcilers.run)
     tasks.start(
-        "schedule requeue timer",
+        "cron job requeue timer",
         lambda health: run_requeue_timer(
             components.cron_job_delaying_queue,
             components.cron_job_evaluator.evaluate,

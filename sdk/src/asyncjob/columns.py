@@ -145,7 +145,7 @@ QUEUE_COLUMNS: Final[tuple[Column, ...]] = (
 CRON_JOB_COLUMNS: Final[tuple[Column, ...]] = (
     Column("Schedule", "string", ".spec.schedule", "The schedule."),
     Column("Time-Zone", "string", ".spec.timeZone", "Time zone of the schedule."),
-    Column(SUSPEND, "boolean", ".spec.suspend", "The schedule is suspended."),
+    Column(SUSPEND, "boolean", ".spec.suspend", "The cron job is suspended."),
     Column("Active", "integer", ".status.activeCount", "Number of unfinished jobs."),
     Column("Last", "date", ".status.lastScheduleTime", "Time since the last run was due."),
     Column("Next", "string", ".status.nextScheduleTime", "When the next run is due."),

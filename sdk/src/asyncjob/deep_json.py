@@ -27,7 +27,7 @@ Text that crosses that level too often is cut higher: see `TruncatedObject.level
 MAX_WRITTEN_LEVELS: Final = 254
 """Levels of a whole object that is written, itself the first: orjson's encoder goes no deeper.
 
-A payload is the third level of a job and the fifth of a schedule.
+A payload is the third level of a job and the fifth of a cron job.
 """
 
 MAX_SHOWN_LEVELS: Final = 100

@@ -114,7 +114,7 @@ class ScenarioScope:
         return self._create(JOBS, JOB_KIND, name, {"type": "echo", "queue": self.queue, **spec})
 
     def apply_cron_job(self, name: str, **template: Any) -> Object:
-        """Create a schedule that never fires in a test's time."""
+        """Create a cron job that never fires in a test's time."""
         job = {"type": "echo", "queue": self.queue, **template}
         return self._create(
             CRON_JOBS,

@@ -1,4 +1,4 @@
-"""Lists, queues, schedules and workers: the same by every client."""
+"""Lists, queues, cron jobs and workers: the same by every client."""
 
 import threading
 import time

@@ -27,7 +27,7 @@ def an_object(kind: str, name: str, spec: object) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def other(ns: WorkerNamespace) -> Iterator[str]:
-    """Make a second namespace with a job, a queue and a schedule of the same names."""
+    """Make a second namespace with a job, a queue and a cron job of the same names."""
     api = ns.plane.api
     api.create("/api/v1/namespaces", {"metadata": {"name": OTHER}})
     for namespace in (OTHER, ns.namespace):

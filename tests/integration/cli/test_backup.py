@@ -43,7 +43,7 @@ def lost(tmp_path: Path) -> Iterator[tuple[ControlPlane, Path]]:
 
 
 def populated(plane: ControlPlane) -> None:
-    """Create a queue, a schedule, jobs in every phase, a family, and who waits for whom."""
+    """Create a queue, a cron job, jobs in every phase, a family, and who waits for whom."""
     admin = install(plane)
     space = Space("shop", admin).create()
     worker = space.worker("worker-0")
@@ -90,7 +90,7 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
 
     said = say("export", file, *there)
 
-    assert f"1 queue, 1 schedule and {MANY + 12} jobs" in said
+    assert f"1 queue, 1 cron job and {MANY + 12} jobs" in said
     kept = [json.loads(line) for line in Path(file).read_text().splitlines()]
     names = [one["metadata"]["name"] for one in kept[1:-1]]
     assert len(names) == len(set(names)) == MANY + 14
@@ -100,13 +100,13 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     # On another API server, in another namespace: first in vain, then in earnest, then again.
     into = ("restore", file, "-n", ns.namespace, "-q", "default", "-q", "mail")
     before = len(ns.jobs())
-    assert "would restore 1 queue, 1 schedule and 8 jobs" in say(*into, "--dry-run")
+    assert "would restore 1 queue, 1 cron job and 8 jobs" in say(*into, "--dry-run")
     assert len(ns.jobs()) == before
     told = say(*into)
-    assert "restored 1 queue, 1 schedule and 8 jobs" in told
+    assert "restored 1 queue, 1 cron job and 8 jobs" in told
     assert "left out, children of restored jobs" in told
     assert "3 jobs had started" in told
-    assert "there already: 1 queue, 1 schedule and 8 jobs" in say(*into)
+    assert "there already: 1 queue, 1 cron job and 8 jobs" in say(*into)
 
     # Nothing starts by itself, and no trigger of the life before fires.
     chosen = ("list", "-l", "asyncjob.dev/restored=suspended", "-o", "name")

@@ -41,6 +41,6 @@ def test_commands_go_through_a_gateway_and_say_where_it_is_not(
         say("get", "nobody", code=3)
         say("cancel", "behind", code=9)
         assert "Gateway" in say("doctor", "-o", "json")
-        assert "no schedule x" in say("cron", "backfill", "x", "--from=-2d", "--to=-1d", code=3)
+        assert "no cron job x" in say("cron", "backfill", "x", "--from=-2d", "--to=-1d", code=3)
     nowhere = f"--server=http://127.0.0.1:{free_port()}"
     assert "does not answer as a gateway" in say("doctor", nowhere, code=1)

@@ -1,6 +1,6 @@
-"""Many schedules with large payloads, and queues with large annotations.
+"""Many cron jobs with large payloads, and queues with large annotations.
 
-An operator beside them stays small, its loop is not held, and the schedule of another tenant is
+An operator beside them stays small, its loop is not held, and the cron job of another tenant is
 triggered at once. A gateway stays small as well, however many ask for lists of them.
 """
 
@@ -40,7 +40,7 @@ NOTE = "x" * 250_000
 
 
 def schedule(number: int) -> dict[str, Any]:
-    """Return a schedule that is never due while the test runs."""
+    """Return a cron job that is never due while the test runs."""
     body = cron_job(f"large-{number:03}", payload=ROWS)
     body["spec"]["schedule"] = "0 0 29 2 *"
     return body

@@ -85,7 +85,7 @@ def test_a_busy_system_moves_every_metric(
 
 
 def ends_of_all_kinds(http: httpx.Client, ns: WorkerNamespace, moved: Moved) -> None:
-    """Have jobs succeed, retried, given up, redriven, dismissed, run by a schedule, removed."""
+    """Have jobs succeed, retried, given up, redriven, dismissed, run by a cron job, removed."""
     jobs = (("fine", "echo", 1), ("again", "checkpoints", {"values": [], "gate": ""}))
     for name, type_, payload in (*jobs, ("dead", "order", "no order")):
         body = {"name": name, "type": type_, "payload": payload}

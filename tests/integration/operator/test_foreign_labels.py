@@ -98,7 +98,7 @@ def test_finished_jobs_of_another_namespace_push_none_out_of_a_schedules_history
         labelled(foreign, f"foreign-{number}", labels)
         other.claim(f"foreign-{number}")
         other.succeed(f"foreign-{number}")
-    # A further run shows that the schedule was looked at since.
+    # A further run shows that the cron job was looked at since.
     crons.change("daily", trigger=2)
     crons.until_runs("daily", 2)
     crons.until_status("daily", triggers=2, reserved=None)

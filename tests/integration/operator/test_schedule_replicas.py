@@ -1,4 +1,4 @@
-"""Schedules under several operators, whose clocks are wrong, stand still, or that are killed."""
+"""Cron jobs under several operators, whose clocks are wrong, stand still, or that are killed."""
 
 import signal
 from collections import Counter
@@ -26,7 +26,7 @@ EVERY_MINUTE = "* * * * *"
 
 @pytest.fixture
 def crons(fragile_plane: ControlPlane) -> Crons:
-    """Schedules that no operator looks after until the test starts one."""
+    """Cron jobs that no operator looks after until the test starts one."""
     return Crons(Jobs(fragile_plane.api))
 
 
@@ -52,7 +52,7 @@ def replicas(operator_access: Path, crons: Crons, tmp_path: Path) -> Iterator[Re
 
 
 def missed(minutes: int) -> dict[str, Any]:
-    """Return the status of a schedule that nobody has looked after for so many minutes."""
+    """Return the status of a cron job that nobody has looked after for so many minutes."""
     return {"settledTime": minutes_ago(minutes)}
 
 

@@ -1,4 +1,4 @@
-"""Schedules under one operator: what is due, what was missed, and what users ask for."""
+"""Cron jobs under one operator: what is due, what was missed, and what users ask for."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """What an administrator of jobs, who may delete none, may change, and which finished jobs then go.
 
-None goes but by what its queue, its schedule or itself says of retention, and that stays as it is.
+None goes but by what its queue, its cron job or itself says of retention, and that stays as it is.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class AdministratorSetup:
         self.worker.succeed(name)
 
     def run_again(self) -> None:
-        """Have the schedule run once more, and the run succeed."""
+        """Have the cron job run once more, and the run succeed."""
         path = cron_job_path(self.jobs.namespace, SCHEDULE)
         self.administrator.merge(path, {"spec": {"trigger": 2}}).object()
         self.crons.until_status(SCHEDULE, triggers=2, reserved=None)
@@ -103,9 +103,9 @@ def dismiss_the_dead_letter(setup: AdministratorSetup) -> None:
 
 
 TABLE: dict[str, tuple[Callable[[AdministratorSetup], None], set[str]]] = {
-    "delete a schedule": (delete_the_schedule, set()),
-    "replace a schedule": (replace_it_by_one_that_keeps_nothing, {NEXT_RUN}),
-    "run a schedule once more": (AdministratorSetup.run_again, {RUN}),
+    "delete a cron job": (delete_the_schedule, set()),
+    "replace a cron job": (replace_it_by_one_that_keeps_nothing, {NEXT_RUN}),
+    "run a cron job once more": (AdministratorSetup.run_again, {RUN}),
     "create a queue": (create_the_queue_of_the_run, set()),
     "change a queue": (change_the_queue, set()),
     "cancel another job": (cancel_another, {DONE}),
@@ -116,7 +116,7 @@ TABLE: dict[str, tuple[Callable[[AdministratorSetup], None], set[str]]] = {
 
 @pytest.fixture
 def setup(control_plane: ControlPlane, jobs: Jobs, worker: FakeWorker) -> AdministratorSetup:
-    """Let a job, a run of a schedule and a dead letter finish."""
+    """Let a job, a run of a cron job and a dead letter finish."""
     plane, crons = control_plane, Crons(jobs)
     space = Space(jobs.namespace, Client(plane.url, plane.ca_file, plane.admin_token))
     space.account("administrator")

@@ -1,6 +1,6 @@
 """Generated lives on a real API server: A → B → C ends as C made fresh.
 
-Queues, schedules and the control fields of jobs.
+Queues, cron jobs and the control fields of jobs.
 
 `make simulate-resources` does this in virtual time, with many more.
 """
@@ -39,7 +39,7 @@ LIVES: Final = 3
 STEP_SECONDS: Final = 1.5
 SETTLE_SECONDS: Final = 15.0
 LATE_SECONDS: Final = 20.0
-"""So long after its last change a schedule may run by what it was before: the operator restarts."""
+"""So long after its last change a cron job may run by what it was before: the operator restarts."""
 
 SCHEDULED_FOR: Final = timedelta(minutes=3)
 EACH_MINUTE: Final = "* * * * *"
@@ -160,7 +160,7 @@ def schedule_spec(dice: Dice, number: int) -> Object:
 async def end_of_schedule(
     cluster: Cluster, name: str, specs: Sequence[Object], until: datetime
 ) -> tuple[Object, datetime]:
-    """Return what a schedule with these specs has come to, and since when it has the last."""
+    """Return what a cron job with these specs has come to, and since when it has the last."""
     async with ScenarioRun(cluster, Scenario(name, _nothing, {}), Part.WORKER) as run:
         people = WithKubectl(cluster.session, run.namespace)
         path = cron_job_path(run.namespace, "lived")

@@ -114,8 +114,8 @@ REMOVES: dict[str, Attempt] = {
         setup.life(Phase.SUCCEEDED).path, {"spec": {"ttlSecondsAfterFinished": 0}}
     ),
     "have the garbage collector delete it": on_finished(ownerReferences=[GONE]),
-    "have it count as a run of a schedule": on_finished(labels={CRON_JOB_UID_LABEL: "a-uid"}),
-    "create runs that push a schedule's own out": created(labels={CRON_JOB_UID_LABEL: "a-uid"}),
+    "have it count as a run of a cron job": on_finished(labels={CRON_JOB_UID_LABEL: "a-uid"}),
+    "create runs that push a cron job's own out": created(labels={CRON_JOB_UID_LABEL: "a-uid"}),
     "have its end lie in the past": reported("2020-01-01T00:00:00Z"),
     "have its end be unknown": reported(None),
     "create a queue that keeps nothing": lambda thief, _: thief.create(
@@ -128,10 +128,10 @@ REMOVES: dict[str, Attempt] = {
     "have a queue deleted by the garbage collector": lambda thief, setup: thief.merge(
         setup.queue(), {"metadata": {"ownerReferences": [GONE]}}
     ),
-    "have a schedule keep no success": lambda thief, setup: thief.merge(
+    "have a cron job keep no success": lambda thief, setup: thief.merge(
         setup.cron_job(), {"spec": {"successfulJobsHistoryLimit": 0}}
     ),
-    "have a schedule keep no failure": lambda thief, setup: thief.merge(
+    "have a cron job keep no failure": lambda thief, setup: thief.merge(
         setup.cron_job(), {"spec": {"failedJobsHistoryLimit": 0}}
     ),
 }
@@ -143,7 +143,7 @@ KEEPS: dict[str, Attempt] = {
     "put a finalizer on a queue": lambda thief, setup: thief.merge(
         setup.queue(), {"metadata": KEPT}
     ),
-    "put a finalizer on a schedule": lambda thief, setup: thief.merge(
+    "put a finalizer on a cron job": lambda thief, setup: thief.merge(
         setup.cron_job(), {"metadata": KEPT}
     ),
     "create a job that is not tracked": created(**UNTRACKED),
@@ -175,7 +175,7 @@ OUTSIDE: dict[str, Attempt] = {
     "pause a queue there": lambda thief, _: thief.merge(
         queue_path(ELSEWHERE, "any"), {"spec": {"paused": True}}
     ),
-    "trigger a schedule there": lambda thief, _: thief.merge(
+    "trigger a cron job there": lambda thief, _: thief.merge(
         f"{collection_path(ELSEWHERE, CRON_JOBS)}/any", {"spec": {"trigger": 1}}
     ),
 }

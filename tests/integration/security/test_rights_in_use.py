@@ -1,6 +1,6 @@
 """Operator, gateway and worker as processes use the rights that the chart gives, and no others.
 
-They run through a day of jobs, queues and schedules; the API server's own log says what they asked
+They run through a day of jobs, queues and cron jobs; the API server's own log says what they asked
 for, and whether they might.
 """
 
@@ -121,7 +121,7 @@ def working(principal: Principal, folder: Path) -> Iterator[None]:
 
 
 class Day:
-    """What happens to jobs, queues and schedules."""
+    """What happens to jobs, queues and cron jobs."""
 
     def __init__(self, admin: Client, http: httpx.Client, worker: Worker) -> None:
         self._admin = admin

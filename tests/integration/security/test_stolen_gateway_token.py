@@ -51,7 +51,7 @@ THEFTS = (
     ),
     theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
     theft(
-        "create a schedule",
+        "create a cron job",
         lambda thief, _: thief.create(collection_path(HOME, CRON_JOBS), cron_job("theft")),
     ),
     theft(
@@ -65,12 +65,12 @@ THEFTS = (
         ),
     ),
     theft(
-        "change what a schedule does",
+        "change what a cron job does",
         lambda thief, setup: thief.merge(
             setup.cron_job(), {"spec": {"jobTemplate": {"spec": {"type": "other"}}}}
         ),
     ),
-    theft("delete a schedule", lambda thief, setup: thief.delete(setup.cron_job())),
+    theft("delete a cron job", lambda thief, setup: thief.delete(setup.cron_job())),
     theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
     theft(
         "announce itself as a worker",

@@ -23,7 +23,7 @@ THEFTS = (
         lambda thief, setup: thief.merge(setup.queue(), {"spec": {"maxConcurrency": 1}}),
     ),
     theft(
-        "change a schedule",
+        "change a cron job",
         lambda thief, setup: thief.merge(setup.cron_job(), {"spec": {"suspend": True}}),
     ),
     theft("delete a pod", lambda thief, _: thief.delete(f"{CORE}/pods/busy")),

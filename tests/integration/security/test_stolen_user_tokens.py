@@ -62,7 +62,7 @@ THEFTS = (
         lambda thief, setup: thief.merge(setup.queue(), {"spec": {"paused": True}}),
     ),
     theft(
-        "trigger a schedule",
+        "trigger a cron job",
         lambda thief, setup: thief.merge(setup.cron_job(), {"spec": {"trigger": 1}}),
     ),
     theft(

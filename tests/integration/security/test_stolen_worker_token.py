@@ -54,7 +54,7 @@ THEFTS = (
         "pause a queue",
         lambda thief, setup: thief.merge(setup.queue(), {"spec": {"paused": True}}),
     ),
-    theft("see a schedule", lambda thief, setup: thief.get(setup.cron_job())),
+    theft("see a cron job", lambda thief, setup: thief.get(setup.cron_job())),
     theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
     theft(
         "announce itself as another worker",

@@ -60,7 +60,7 @@ def test_jobs_queues_and_schedules_of_many_namespaces_are_all_seen_to(
 
 
 def _is_seen_to(jobs: Jobs) -> bool:
-    """Return whether start time, limit, schedule and queue have all been acted on."""
+    """Return whether start time, limit, cron job and queue have all been acted on."""
     came, admitted = jobs.status("scheduled"), jobs.status("limited")
     schedule = jobs.api.get(f"{collection_path(jobs.namespace, CRON_JOBS)}/nightly")
     queue = jobs.api.get(f"{collection_path(jobs.namespace, QUEUES)}/limited")

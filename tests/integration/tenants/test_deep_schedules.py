@@ -1,4 +1,4 @@
-"""A schedule or a queue nested as deeply as the API server takes it harms nobody but itself."""
+"""A cron job or a queue nested as deeply as the API server takes it harms nobody but itself."""
 
 from collections.abc import Iterator
 from pathlib import Path

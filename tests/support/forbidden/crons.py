@@ -1,4 +1,4 @@
-"""Schedules that are wrong by themselves, or that go back on what they were."""
+"""Cron jobs that are wrong by themselves, or that go back on what they were."""
 
 from typing import Any, Final
 

@@ -53,7 +53,7 @@ def member(space: Space, *roles: str) -> Client:
 
 
 def gateway(setup: ForbiddenSetup) -> Client:
-    """Return who may change jobs, queues and schedules, and delete none."""
+    """Return who may change jobs, queues and cron jobs, and delete none."""
     return member(setup.space, "asyncjob-gateway")
 
 
@@ -65,7 +65,7 @@ def new_queue(setup: ForbiddenSetup, **spec: Any) -> str:
 
 
 def new_cron_job(setup: ForbiddenSetup) -> str:
-    """Create a schedule and return its path."""
+    """Create a cron job and return its path."""
     name, path = f"cron-{next(NUMBERS)}", collection_path(setup.space.name, CRON_JOBS)
     setup.space.admin.create(path, cron_job(name)).object()
     return f"{path}/{name}"

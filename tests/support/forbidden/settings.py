@@ -1,4 +1,4 @@
-"""Changes of queues and schedules that take more than a right to patch them."""
+"""Changes of queues and cron jobs that take more than a right to patch them."""
 
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ _RULE: Final = {
 
 
 def _author(setup: ForbiddenSetup) -> Client:
-    """Return who may update queues and schedules, but delete no jobs."""
+    """Return who may update queues and cron jobs, but delete no jobs."""
     name = f"author-{next(NUMBERS)}"
     setup.space.grant(name, _RULE)
     return setup.space.as_account(name)
@@ -66,8 +66,8 @@ SETTINGS: Final = (
     Case("settings.keeping", "a queue created that keeps nothing", _created),
     _kept("a queue that comes to keep nothing", of_queue=True, retention=_NOTHING_KEPT),
     Case("settings.keeping", "a queue that no longer keeps", _retention_taken_away),
-    _kept("a schedule that keeps no success", of_queue=False, successfulJobsHistoryLimit=0),
-    _kept("a schedule that keeps no failure", of_queue=False, failedJobsHistoryLimit=0),
+    _kept("a cron job that keeps no success", of_queue=False, successfulJobsHistoryLimit=0),
+    _kept("a cron job that keeps no failure", of_queue=False, failedJobsHistoryLimit=0),
     _changed("a limit", of_queue=True, maxConcurrency=1),
     _changed("a limit together with a pause", of_queue=True, paused=True, maxConcurrency=1),
     Case("settings.changed", "a limit taken away", _limit_taken_away),

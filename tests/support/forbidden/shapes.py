@@ -52,7 +52,7 @@ SHAPES: Final[tuple[Case, ...]] = (
     _job("shape.one-source", "no source", payloadFrom={}),
     _job("shape.deadline", "a deadline before the start", notBefore=at(2), notAfter=at(1)),
     _job("shape.deadline", "a deadline at the start", notBefore=at(2), notAfter=at(2)),
-    Case("shape.deadline", "a schedule of such jobs", _cron),
+    Case("shape.deadline", "a cron job of such jobs", _cron),
     _job(
         "shape.dependencies",
         "one job twice",
@@ -64,5 +64,5 @@ SHAPES: Final[tuple[Case, ...]] = (
     ),
     _job("shape.delays", "a cap below the first delay", retryPolicy=_DELAYS),
     Case("shape.delays", "a queue with such a cap", _queue),
-    Case("cron.advances", "a schedule that goes back in time", _back_in_time),
+    Case("cron.advances", "a cron job that goes back in time", _back_in_time),
 )

@@ -70,13 +70,13 @@ _RANGE: Final = {"from": at(0), "to": at(3600)}
 
 SOURCES: Final[tuple[Case, ...]] = (
     Case("source.secrets", "a job from a secret its author may not read", _job(payloadFrom=SECRET)),
-    Case("source.secrets", "a schedule with such a secret", _cron(payloadFrom=SECRET)),
+    Case("source.secrets", "a cron job with such a secret", _cron(payloadFrom=SECRET)),
     Case("source.secrets", "a rerun of a job with such a secret", _rerun),
     Case("source.secrets", "another handler for such a secret", _cron_of_another_type),
-    Case("source.secrets", "a trigger of such a schedule", _cron_change(trigger=1)),
-    Case("source.secrets", "a backfill of such a schedule", _cron_change(backfill=_RANGE)),
+    Case("source.secrets", "a trigger of such a cron job", _cron_change(trigger=1)),
+    Case("source.secrets", "a backfill of such a cron job", _cron_change(backfill=_RANGE)),
     Case("source.configmaps", "a job from such a config map", _job(payloadFrom=CONFIG_MAP)),
-    Case("source.configmaps", "a schedule with such a config map", _cron(payloadFrom=CONFIG_MAP)),
+    Case("source.configmaps", "a cron job with such a config map", _cron(payloadFrom=CONFIG_MAP)),
     Case(
         "source.payload-once",
         "a job with a payload and a source",
@@ -84,7 +84,7 @@ SOURCES: Final[tuple[Case, ...]] = (
     ),
     Case(
         "source.payload-once",
-        "a schedule with a payload and a source",
+        "a cron job with a payload and a source",
         _cron(payload={"a": 1}, payloadFrom={"uri": "s3://a"}),
     ),
 )

@@ -119,8 +119,8 @@ SPECS: Final[tuple[Case, ...]] = (
     ),
     _created("a job created with a redrive", lambda name: job(name, redrive=1)),
     _created("a job created with a rerun", lambda name: job(name, rerun=1)),
-    _created("a schedule of reruns", lambda name: cron_job(name, rerun=1), CRON_JOBS),
-    Case("control.not-at-creation", "a schedule that comes to redrive", _rescheduled),
+    _created("a cron job of reruns", lambda name: cron_job(name, rerun=1), CRON_JOBS),
+    Case("control.not-at-creation", "a cron job that comes to redrive", _rescheduled),
     _selfish("a job that depends on itself", lambda name: [{"name": name}]),
     _selfish(
         "a job that depends on itself among others",

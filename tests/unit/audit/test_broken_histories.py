@@ -252,7 +252,7 @@ def an_unfinished_job_that_is_gone(history: HistoryBuilder) -> None:
     job_after(history, "claim", "delete")
 
 
-# ---- keys, queues, schedules, retention
+# ---- keys, queues, cron jobs, retention
 
 
 @breaks(catalog.KEY_IDEMPOTENCY)

@@ -310,7 +310,7 @@ def test_schedules_are_shown_and_acted_on(shell: Shell) -> None:
     assert shell.ok("cron", "list").splitlines()[1].split()[0] == "nightly"
     assert "30 2 * * * (Europe/Berlin)" in shell.ok("cron", "get", "nightly")
     assert shell.ok("cron", "trigger", "nightly") == "nightly-t1 will run now\n"
-    assert shell.ok("cron", "suspend", "nightly") == "schedule nightly suspended\n"
+    assert shell.ok("cron", "suspend", "nightly") == "cron job nightly suspended\n"
     assert json.loads(shell.ok("cron", "resume", "nightly", "-o", "json"))["suspended"] is False
     result = shell("cron", "get", "weekly")
     assert (result.exit_code, "asyncjob cron list" in result.stderr) == (3, True)

@@ -37,7 +37,7 @@ def test_an_export_holds_all_that_is_known_and_how_much_that_is(
 
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == (
-        "exported 1 queue, 1 schedule and 2 jobs (1 Running, 1 Succeeded) of namespace tests "
+        "exported 1 queue, 1 cron job and 2 jobs (1 Running, 1 Succeeded) of namespace tests "
         f"into {file}\n"
     )
     head, *objects, end = lines(file.read_text())
@@ -144,7 +144,7 @@ def test_what_is_too_deep_is_left_out_and_named_and_all_else_is_written(
             f"left out: AsyncCronJob tests/deep-times: spec.jobTemplate.spec.payload {way_out}",
             *(f"left out: AsyncJob {name}: spec.payload {way_out}" for name in left_out),
         ]
-        assert said[-1].startswith("exported 1 queue, 1 schedule and ")
+        assert said[-1].startswith("exported 1 queue, 1 cron job and ")
     assert shell("export", "-q", "elsewhere").exit_code == 0
     assert shell("restore", str(file), "--dry-run").exit_code == 0
 

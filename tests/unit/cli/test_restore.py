@@ -94,7 +94,7 @@ def test_a_second_run_makes_nothing_twice_and_leaves_what_is_there(
 
     assert shell.ok("restore", file).splitlines() == [
         "restored nothing",
-        "there already: 1 queue, 1 schedule and 2 jobs",
+        "there already: 1 queue, 1 cron job and 2 jobs",
     ]
     assert shell.cluster.objects == before
 

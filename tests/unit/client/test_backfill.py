@@ -1,4 +1,4 @@
-"""When a schedule is asked for the runs of times gone by, and when not."""
+"""When a cron job is asked for the runs of times gone by, and when not."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ OTHER = {"from": "2025-01-01T00:00:00Z", "to": "2025-01-02T00:00:00Z"}
 
 
 class Schedules(MemoryConnection):
-    """A server with one schedule."""
+    """A server with one cron job."""
 
     def __init__(self, there: dict[str, Any]) -> None:
         self.there = there
@@ -32,7 +32,7 @@ class Schedules(MemoryConnection):
 
 
 def written(cron_job: dict[str, Any], *, replace: bool = False) -> Any:
-    """Return the change that is made of a schedule in this state, None for none."""
+    """Return the change that is made of a cron job in this state, None for none."""
     spec = {
         "schedule": "@daily",
         "jobTemplate": {"spec": {"type": "t"}},

@@ -1,4 +1,4 @@
-"""Jobs, queues, schedules and workers as REST shows them."""
+"""Jobs, queues, cron jobs and workers as REST shows them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -161,7 +161,7 @@ def test_the_story_of_the_short_model_is_the_one_on_the_page() -> None:
 
 EXPORTED = (
     "docs/how-to/back-up-and-restore.md",
-    "exported 2 queues, 1 schedule and 1204 jobs (37 Queued, 8 Running, 1159 Succeeded) of "
+    "exported 2 queues, 1 cron job and 1204 jobs (37 Queued, 8 Running, 1159 Succeeded) of "
     "namespace jobs into backup.jsonl",
 )
 STORY = (

@@ -1,4 +1,4 @@
-"""Schedules and queues as the gateway keeps them: what lists show of them, and nothing large."""
+"""Cron jobs and queues as the gateway keeps them: what lists show of them, and nothing large."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ LARGE = "x" * 100_000
 
 
 def schedule(version: int = 1, *, name: str = "nightly", uid: str = "u", **spec: Any) -> Any:
-    """Return a schedule with a large template and annotation, and all that a list shows."""
+    """Return a cron job with a large template and annotation, and all that a list shows."""
     obj = cron_job(name, payload=LARGE, queue="mail")
     obj["metadata"] |= {
         "namespace": "ns",
@@ -62,7 +62,7 @@ def test_a_schedule_that_cannot_be_read_is_left_out_of_lists() -> None:
     with capture_logs() as logs:
         cache = cache_of(schedule(name="odd", schedule=7), schedule())
     assert [one.name for one in cache.cron_jobs()] == ["nightly"]
-    assert [line["event"] for line in logs] == ["schedule not readable"]
+    assert [line["event"] for line in logs] == ["cron job not readable"]
 
 
 def test_what_was_written_is_listed_before_the_watch_shows_it_and_nothing_older_after() -> None:

@@ -1,4 +1,4 @@
-"""What a schedule does on the days on which clocks change, as the explanation tells it."""
+"""What a cron job does on the days on which clocks change, as the explanation tells it."""
 
 from itertools import islice, takewhile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a schedule decides besides: suspension, changes, triggers, history, names."""
+"""What a cron job decides besides: suspension, changes, triggers, history, names."""
 
 from typing import Any
 

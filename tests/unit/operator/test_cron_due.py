@@ -1,4 +1,4 @@
-"""When a schedule owes a run: on time, late, and after a downtime."""
+"""When a cron job owes a run: on time, late, and after a downtime."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a decision about a schedule is carried out, and what becomes of it if that fails."""
+"""How a decision about a cron job is carried out, and what becomes of it if that fails."""
 
 from typing import Any, cast
 
@@ -182,7 +182,7 @@ async def test_forbid_gives_way_to_no_other_job_by_the_name_of_a_run() -> None:
     harness.session.fail("POST", JOBS_PATH, UnknownOutcomeError())
     await harness.actor.reconcile(UID)
     harness.session.failures.clear()
-    harness.saw_job(run_in_the_way())  # it is gone, and a schedule of another UID has run since
+    harness.saw_job(run_in_the_way())  # it is gone, and a cron job of another UID has run since
     other = run_in_the_way()
     other["metadata"] |= {"uid": "newer", "labels": {CRON_JOB_UID_LABEL: "another"}}
     harness.session.put(job_path("ns", EARLIER), other)
@@ -403,7 +403,7 @@ async def test_a_quota_that_gives_way_late_is_not_followed_by_a_burst(policy: st
             harness.later = float(second)
             harness.schedules.evaluate(UID)
             await harness.actor.reconcile(UID)
-    assert sum(line["event"] == "schedule refused" for line in logs) <= 12
+    assert sum(line["event"] == "cron job write refused" for line in logs) <= 12
     assert len(harness.status.get("reserved", {}).get("runs", [])) <= 1
     harness.session.failures.clear()
     before = len(harness.session.objects)

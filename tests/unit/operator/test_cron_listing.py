@@ -28,7 +28,7 @@ PATH = collection_path("ns", CRON_JOBS)
 
 @dataclass
 class Schedules:
-    """An evaluator of schedules, and what lists them into it."""
+    """An evaluator of cron jobs, and what lists them into it."""
 
     session: KubeSession
     evaluator: CronJobEvaluator

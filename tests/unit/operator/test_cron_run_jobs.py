@@ -1,4 +1,4 @@
-"""The job that a schedule makes for a run, and what is kept of it."""
+"""The job that a cron job makes for a run, and what is kept of it."""
 
 from typing import Any
 

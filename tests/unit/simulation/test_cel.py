@@ -83,7 +83,7 @@ def test_the_charts_policies_are_those_that_are_tested() -> None:
 
 
 def forbid(server: ApiServer, **which: Any) -> None:
-    """Install a policy that refuses every write of queues and schedules that it is about."""
+    """Install a policy that refuses every write of queues and cron jobs that it is about."""
     group = "/apis/admissionregistration.k8s.io/v1"
     policies, bindings = (f"{group}/validatingadmissionpolic{end}" for end in ("ies", "ybindings"))
     policy = server.get(f"{policies}/settings.asyncjob.dev")

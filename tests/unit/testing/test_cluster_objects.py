@@ -112,7 +112,7 @@ async def test_limits_of_queues_are_refused_not_ignored(
 
 
 async def test_schedules_are_refused(cluster: FakeCluster) -> None:
-    with pytest.raises(NotFakedError, match="no schedules"):
+    with pytest.raises(NotFakedError, match="no cron jobs"):
         await cluster.apply(builders.cron_job())
 
 

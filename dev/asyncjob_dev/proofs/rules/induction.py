@@ -193,7 +193,7 @@ _OF_LISTS: Final = {"spec.depends-on-others"}
 """In a policy that is asked here; it compares a list of any length with the name of the job."""
 
 NOT_TRANSLATED: Final = (
-    "the rules of schedules, of roles and metadata, and those of a spec by itself"
+    "the rules of cron jobs, of roles and metadata, and those of a spec by itself"
 )
 """What this proof is not about, in words: these concern no change of a job's life."""
 

@@ -70,7 +70,7 @@ class TrimmedJob(dict[str, Json]):
 
 
 class TrimmedCronJob(dict[str, Json]):
-    """A schedule's names and version as an object has them; `info` None: it cannot be read."""
+    """A cron job's names and version as an object has them; `info` None: it cannot be read."""
 
     def __init__(self, obj: JsonObject) -> None:
         super().__init__(metadata=_metadata(obj, "name"))
@@ -106,5 +106,5 @@ def _cron_job_info(obj: JsonObject) -> CronJobInfo | None:
     try:
         return cron_job_of(obj)
     except ValueError as error:  # written past a schema that this version knows
-        log.warning("schedule not readable", error=str(error))
+        log.warning("cron job not readable", error=str(error))
         return None

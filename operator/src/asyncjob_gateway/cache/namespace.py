@@ -1,4 +1,4 @@
-"""What is cached of one namespace: jobs, queues, schedules and worker Leases, kept by watches.
+"""What is cached of one namespace: jobs, queues, cron jobs and worker Leases, kept by watches.
 
 Queues are shown as they are now: what their AsyncQueue says, jobs counted in the cache, workers by
 their Leases; a queue without an AsyncQueue appears if it has jobs or workers.
@@ -157,7 +157,7 @@ class _JobWatch(WatchObserver):
 
 
 class NamespaceCache:
-    """Jobs, queues, schedules and workers of one namespace."""
+    """Jobs, queues, cron jobs and workers of one namespace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -199,7 +199,7 @@ class NamespaceCache:
         return with_counts(known, self.jobs.counts, self.workers(now))
 
     def cron_jobs(self) -> list[CronJobInfo]:
-        """Return all schedules by name."""
+        """Return all cron jobs by name."""
         known = sorted(self._cron_jobs.by_name.items())
         return [cron.info for _, cron in known if isinstance(cron, TrimmedCronJob) and cron.info]
 

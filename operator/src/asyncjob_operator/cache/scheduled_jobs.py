@@ -1,4 +1,4 @@
-"""The cache of the jobs that schedules have created, by schedule.
+"""The cache of the jobs that cron jobs have created, by cron job.
 
 For any other job only its labels are read.
 """
@@ -12,20 +12,20 @@ from asyncjob.lifecycle.job_view import JobView
 from asyncjob_operator.core.schedules.jobs import ScheduledJob, cron_job_uid_of, scheduled_job
 
 MAX_NAMES: Final = 2000
-"""Names of present and past jobs that are remembered per schedule."""
+"""Names of present and past jobs that are remembered per cron job."""
 
 MAX_ORPHANS: Final = 200
-"""Unknown schedules without jobs whose jobs' names are remembered.
+"""Unknown cron jobs without jobs whose jobs' names are remembered.
 
-Jobs are listed before schedules are, and a schedule's last job may be deleted in between.
+Jobs are listed before cron jobs are, and a cron job's last job may be deleted in between.
 """
 
 CronJobKey = tuple[str, str]
-"""Namespace and UID of a schedule: a label may hold any UID, so only its own namespace counts."""
+"""Namespace and UID of a cron job: a label may hold any UID, so only its own namespace counts."""
 
 
 class ScheduledJobCache:
-    """Jobs by schedule."""
+    """Jobs by cron job."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[CronJobKey], None]] = []
@@ -36,7 +36,7 @@ class ScheduledJobCache:
         self._orphans: dict[CronJobKey, None] = {}
 
     def add_listener(self, listener: Callable[[CronJobKey], None]) -> None:
-        """Call a function with each schedule of which a job changes from now on."""
+        """Call a function with each cron job of which a job changes from now on."""
         self._listeners.append(listener)
 
     def _notify(self, cron: CronJobKey) -> None:
@@ -44,7 +44,7 @@ class ScheduledJobCache:
             listener(cron)
 
     def on_update(self, job: JobView, obj: JsonObject, observed_at: float) -> None:
-        """Store a job if a schedule created it; `observed_at` is a wall-clock time."""
+        """Store a job if a cron job created it; `observed_at` is a wall-clock time."""
         uid = cron_job_uid_of(obj)
         cron = (job.namespace, uid)
         if self._cron_of.get(job.uid, cron) != cron:
@@ -71,24 +71,24 @@ class ScheduledJobCache:
             self._notify(cron)
 
     def jobs_of(self, cron: CronJobKey) -> tuple[ScheduledJob, ...]:
-        """Return the jobs of a schedule."""
+        """Return the jobs of a cron job."""
         return tuple(self._by_cron[cron].values()) if cron in self._by_cron else ()
 
     def count(self, cron: CronJobKey) -> int:
-        """Return how many jobs a schedule has."""
+        """Return how many jobs a cron job has."""
         return len(self._by_cron[cron]) if cron in self._by_cron else 0
 
     def names(self, cron: CronJobKey) -> frozenset[str]:
-        """Return the remembered names of the schedule's present and past jobs."""
+        """Return the remembered names of the cron job's present and past jobs."""
         return frozenset(self._names[cron]) if cron in self._names else frozenset()
 
     def add_cron_job(self, cron: CronJobKey) -> None:
-        """Record that a schedule exists: the names of its jobs are remembered from now on."""
+        """Record that a cron job exists: the names of its jobs are remembered from now on."""
         self._cron_jobs.add(cron)
         self._orphans.pop(cron, None)
 
     def remove_cron_job(self, cron: CronJobKey) -> None:
-        """Forget a deleted schedule; its jobs stay."""
+        """Forget a deleted cron job; its jobs stay."""
         self._cron_jobs.discard(cron)
         self._names.pop(cron, None)
 
@@ -99,7 +99,7 @@ class ScheduledJobCache:
             del names[next(iter(names))]
 
     def _mark_orphaned(self, cron: CronJobKey) -> None:
-        """Forget, after a while, the jobs' names of an unknown schedule that has no job left."""
+        """Forget, after a while, the jobs' names of an unknown cron job that has no job left."""
         if cron in self._cron_jobs or cron not in self._names:
             return
         self._orphans[cron] = None

@@ -1,7 +1,7 @@
-"""Evaluates a schedule when it or one of its jobs changes, and enqueues it if a write is due.
+"""Evaluates a cron job when it or one of its jobs changes, and enqueues it if a write is due.
 
-Writes nothing. Now and then the known schedules are compared with a list, since a watch can lose a
-deletion. The view of a schedule leaves out its `jobTemplate`, which may take a megabyte: it is read
+Writes nothing. Now and then the known cron jobs are compared with a list, since a watch can lose a
+deletion. The view of a cron job leaves out its `jobTemplate`, which may take a megabyte: it is read
 live when a run is created.
 """
 
@@ -34,9 +34,9 @@ from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef, Quaran
 
 MANY_JOBS: Final = 200
 MANY_JOBS_DELAY: Final = 1.0
-"""A schedule with more than `MANY_JOBS` jobs is evaluated at most once per this many seconds.
+"""A cron job with more than `MANY_JOBS` jobs is evaluated at most once per this many seconds.
 
-Each evaluation goes through all jobs of the schedule.
+Each evaluation goes through all jobs of the cron job.
 """
 
 
@@ -56,7 +56,7 @@ class ObservedReservation:
 
 
 class CronJobEvaluator:
-    """Caches schedules and evaluates them; `enqueue` is called with each that needs a write."""
+    """Caches cron jobs and evaluates them; `enqueue` is called with each that needs a write."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class CronJobEvaluator:
         self._verified_unfinished: dict[str, frozenset[str]] = {}
 
     def on_update(self, obj: JsonObject) -> None:
-        """Store and evaluate a schedule, unless a newer version is known."""
+        """Store and evaluate a cron job, unless a newer version is known."""
         meta = child(obj, "metadata")
         uid, version = text(meta, "uid"), text(meta, "resourceVersion")
         known = self._views.get(uid)
@@ -97,9 +97,9 @@ class CronJobEvaluator:
         self._requeue_if_quarantined(uid, guard.pause)
 
     def on_delete(self, name: ObjectName, version: str = "") -> None:
-        """Forget a schedule that was deleted at this version; its jobs are left alone.
+        """Forget a cron job that was deleted at this version; its jobs are left alone.
 
-        A newer schedule of the same name is kept.
+        A newer cron job of the same name is kept.
         """
         known = self._views.get(self._uids.get(name, ""))
         if known and version and is_newer(known.resource_version, version):
@@ -114,15 +114,15 @@ class CronJobEvaluator:
             self._delaying_queue.forget(uid)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
-        """Return the names of the known schedules of one namespace, or of all."""
+        """Return the names of the known cron jobs of one namespace, or of all."""
         return [name for name in self._uids if namespace in (None, name[0])]
 
     def locate(self, uid: str) -> CronJobView | None:
-        """Return the known view of a schedule, None if it is unknown."""
+        """Return the known view of a cron job, None if it is unknown."""
         return self._views.get(uid)
 
     def evaluate(self, uid: str) -> None:
-        """Evaluate a known schedule again."""
+        """Evaluate a known cron job again."""
         cron = self._views.get(uid)
         if cron is None:
             return
@@ -145,7 +145,7 @@ class CronJobEvaluator:
     ) -> tuple[CronJobView, CronJobDecision]:
         """Store a fresh read and decide again from it.
 
-        `unfinished` are the schedule's unfinished jobs, by reads that began after that one.
+        `unfinished` are the cron job's unfinished jobs, by reads that began after that one.
         """
         cron = read_cron_job(obj)
         known = self._views.get(cron.uid)
@@ -202,17 +202,17 @@ class CronJobEvaluator:
         return observed.reserved_at if observed else None
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave the schedule alone for this many seconds, even if it changes."""
+        """Leave the cron job alone for this many seconds, even if it changes."""
         if uid in self._views:
             self._delaying_queue.block_until(uid, self._now().monotonic + seconds)
 
     def _requeue_if_quarantined(self, uid: str, seconds: float | None) -> None:
-        """Leave a schedule alone for the pause it was quarantined for, if it was."""
+        """Leave a cron job alone for the pause it was quarantined for, if it was."""
         if seconds is not None:
             self.requeue_after(uid, seconds)
 
     def _on_job_change(self, key: CronJobKey) -> None:
-        """Evaluate a schedule when a job of it changes; one with many jobs only once in a while."""
+        """Evaluate a cron job when a job of it changes; one with many jobs only once in a while."""
         namespace, uid = key
         cron = self._views.get(uid)
         if cron is None or cron.namespace != namespace:
@@ -289,20 +289,20 @@ class CronJobCacheAdapter(CacheAdapter):
         self._evaluator = evaluator
 
     def on_update(self, obj: JsonObject) -> None:
-        """Store a schedule."""
+        """Store a cron job."""
         self._evaluator.on_update(obj)
 
     def on_delete(self, name: ObjectName, version: str) -> None:
-        """Forget a deleted schedule."""
+        """Forget a deleted cron job."""
         self._evaluator.on_delete(name, version)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
-        """Return the names of the known schedules."""
+        """Return the names of the known cron jobs."""
         return self._evaluator.names_in(namespace)
 
 
 class CronJobStore(InformerStore):
-    """The schedules of one namespace, or of all."""
+    """The cron jobs of one namespace, or of all."""
 
     def __init__(
         self, evaluator: CronJobEvaluator, namespace: str | None, quarantine: Quarantine
@@ -311,7 +311,7 @@ class CronJobStore(InformerStore):
         super().__init__(adapter, namespace, quarantine)
 
     def _on_update(self, obj: JsonObject) -> None:
-        """Store a schedule; the evaluator itself quarantines one whose storing raises."""
+        """Store a cron job; the evaluator itself quarantines one whose storing raises."""
         self._adapter.on_update(obj)
 
 
@@ -321,9 +321,9 @@ async def resync_cron_jobs(
     evaluator: CronJobEvaluator,
     quarantine: Quarantine,
 ) -> int:
-    """Read new and changed schedules, forget deleted ones, and return how many there were.
+    """Read new and changed cron jobs, forget deleted ones, and return how many there were.
 
-    The list has metadata only; each schedule that differs is read live. One that is first seen
+    The list has metadata only; each cron job that differs is read live. One that is first seen
     while the list is read may not be in it, and is kept. Raises ApiError if a request fails.
     """
     before = set(evaluator.names_in(namespace))
@@ -347,7 +347,7 @@ async def resync_cron_jobs(
 async def _repair_listed(
     session: KubeSession, obj: JsonObject, evaluator: CronJobEvaluator, quarantine: Quarantine
 ) -> bool:
-    """Read a listed schedule if it is newer than the known view and is not quarantined."""
+    """Read a listed cron job if it is newer than the known view and is not quarantined."""
     meta = child(obj, "metadata")
     uid, version = text(meta, "uid"), text(meta, "resourceVersion")
     known = evaluator.locate(uid)

@@ -68,13 +68,13 @@ log = structlog.get_logger()
 
 METRIC_LABEL: Final = "schedule"
 EVENT_MIN_INTERVAL: Final = 3600.0
-"""Seconds before an Event with the same reason about the same schedule is posted again."""
+"""Seconds before an Event with the same reason about the same cron job is posted again."""
 
 CONFLICT_BACKOFF_DIVISOR: Final = 10
 """Backoff after a conflict is this much shorter than after a failure."""
 
 MAX_READ_BY_NAME: Final = 16
-"""Jobs of a schedule that are read one by one; more are listed, which is cheaper then."""
+"""Jobs of a cron job that are read one by one; more are listed, which is cheaper then."""
 
 _UNFINISHED_SELECTOR: Final = ",".join(
     f"status.phase!={phase.value}" for phase in sorted(FINISHED_PHASES)
@@ -84,7 +84,7 @@ _REQUEST_PARAMS: Final = {"timeout": f"{REQUEST_TIMEOUT_SECONDS:.0f}s"}
 
 
 class CronJobReconciler:
-    """Carries out what is due for a schedule.
+    """Carries out what is due for a cron job.
 
     `leads` is asked again right before each write. `on_job` is called with each job that was
     created, changed or found to exist.
@@ -114,7 +114,7 @@ class CronJobReconciler:
         self._run_creator = RunCreator(session, self._may_create, self._on_created)
 
     async def reconcile(self, uid: str) -> None:
-        """Do what is due now for the schedule with this UID, if anything still is."""
+        """Do what is due now for the cron job with this UID, if anything still is."""
         cron = self._evaluator.locate(uid)
         if cron is None:
             return
@@ -131,7 +131,7 @@ class CronJobReconciler:
             if self._evaluator.locate(uid) is not None:  # else its name is another's by now
                 self._evaluator.on_delete((cron.namespace, cron.name))
         except ConflictError:
-            log.debug("schedule changed meanwhile", cron=cron.key)
+            log.debug("cron job changed meanwhile", cron=cron.key)
             self._evaluator.requeue_after(
                 uid, self._backoff.record_failure(uid) / CONFLICT_BACKOFF_DIVISOR
             )
@@ -139,7 +139,9 @@ class CronJobReconciler:
             self._on_refused(cron, error)
         except ApiError as error:
             pause = self._backoff.record_failure(uid)
-            log.warning("schedule failed", cron=cron.key, error=str(error), retry_in=pause)
+            log.warning(
+                "cron job reconcile failed", cron=cron.key, error=str(error), retry_in=pause
+            )
             self._evaluator.requeue_after(uid, pause)
 
     def _on_refused(self, cron: CronJobView, error: InvalidError | ForbiddenError) -> None:
@@ -149,7 +151,7 @@ class CronJobReconciler:
         if isinstance(error, ForbiddenError):
             pause = min(pause, self._backoff.cap)
         if self._refused_backoff.is_new_error(cron.uid, str(error)):
-            log.warning("schedule refused", cron=cron.key, error=str(error), retry_in=pause)
+            log.warning("cron job write refused", cron=cron.key, error=str(error), retry_in=pause)
             self._events.record(_refusal_event(cron, error))
         self._evaluator.requeue_after(cron.uid, pause)
 
@@ -158,20 +160,20 @@ class CronJobReconciler:
         self._refused_backoff.reset(uid)
 
     def object_ref(self, uid: str) -> ObjectRef:
-        """Return the schedule with this UID, in the known version."""
+        """Return the cron job with this UID, in the known version."""
         cron = self._evaluator.locate(uid)
         if cron is None:
             return ObjectRef(ObjectKind.CRON_JOB, "", uid)
         return ObjectRef(ObjectKind.CRON_JOB, cron.namespace, cron.name, cron.resource_version)
 
     def requeue_after(self, uid: str, seconds: float) -> None:
-        """Leave a schedule whose reconciliation raised alone for this many seconds."""
+        """Leave a cron job whose reconciliation raised alone for this many seconds."""
         self._evaluator.requeue_after(uid, seconds)
 
     async def _read(self, cron: CronJobView) -> JsonObject:
         obj = await self._session.get(cron_job_path(cron.namespace, cron.name))
         if text(child(obj, "metadata"), "uid") != cron.uid:
-            raise ObjectNotFoundError(f"{cron.key} is another schedule by now", status=404)
+            raise ObjectNotFoundError(f"{cron.key} is another cron job by now", status=404)
         return obj
 
     async def _reconcile_object(self, obj: JsonObject) -> bool:
@@ -203,7 +205,7 @@ class CronJobReconciler:
         return cron, decision
 
     async def _read_unfinished(self, cron: CronJobView) -> list[ScheduledJob]:
-        """Read the schedule's unfinished jobs, by reads that begin after the schedule was read.
+        """Read the cron job's unfinished jobs, by reads that begin after the cron job was read.
 
         The status that was just read names each of them, as reserved or as active: a run is
         reserved before it is created, is listed as active before its reservation is removed, and
@@ -236,7 +238,7 @@ class CronJobReconciler:
     async def _apply(
         self, effect: CronJobEffect, cron: CronJobView, obj: JsonObject
     ) -> JsonObject | None:
-        """Carry out an effect; return the schedule as it is now if more may be due at once."""
+        """Carry out an effect; return the cron job as it is now if more may be due at once."""
         match effect:
             case WriteStatus():
                 answer = await self._write_status(effect, cron)
@@ -283,7 +285,7 @@ class CronJobReconciler:
         )
         if effect.reserves:
             self._evaluator.record_reservation(answer, sent_at)
-        log.debug("schedule written", cron=cron.key, policy=effect.policy)
+        log.debug("cron job status written", cron=cron.key, policy=effect.policy)
         if effect.event:
             self._events.record(_event_of(cron, effect.event))
         self._evaluator.on_update(answer)
@@ -330,7 +332,7 @@ class RefusedRun:
 class RunCreator:
     """Creates the jobs of reserved runs.
 
-    `is_allowed` is asked with the schedule's UID right before each request. `on_created` is called
+    `is_allowed` is asked with the cron job's UID right before each request. `on_created` is called
     with each run that exists now, and with its job unless that is gone already.
     """
 
@@ -416,7 +418,7 @@ def _event_of(cron: CronJobView, event: EventToRecord) -> KubernetesEvent:
 
 
 def _refusal_event(cron: CronJobView, error: ApiError) -> KubernetesEvent:
-    """Return the Event posted while a quota or a rule refuses the schedule's next write."""
+    """Return the Event posted while a quota or a rule refuses the cron job's next write."""
     return _cron_job_event(
         cron, EventReason.WRITE_REFUSED, f"tried again later, because it is refused now: {error}"
     )

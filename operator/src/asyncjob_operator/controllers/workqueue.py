@@ -2,7 +2,7 @@
 
 As in client-go, an item is queued once, is handled by one worker at a time, and comes back later
 each time its handling fails. Unlike client-go, an item that is added while it is handled is dropped
-by default: the pools of jobs and schedules evaluate each item once more when it is done, which
+by default: the pools of jobs and cron jobs evaluate each item once more when it is done, which
 queues it only if something is due, where client-go would hand out every job a second time for the
 event of the operator's own write. `WorkQueue(requeue_dirty=True)` is client-go's behaviour, for
 items that nobody evaluates: admission has it.
@@ -26,7 +26,7 @@ Enough to take 1,000 jobs from dead workers within 15 s.
 """
 
 MAX_PER_NAMESPACE: Final = MAX_CONCURRENT_RECONCILES // 2
-"""Of these, schedules, and queues with limits, of one namespace: the others find a free worker."""
+"""Of these, cron jobs, and queues with limits, of one namespace: the others find a free worker."""
 
 MAX_REFUSED_BACKOFF: Final = 600.0
 """Longest pause in seconds after a write that the API server refuses, by a rule or for a right.
@@ -119,7 +119,7 @@ class WorkQueue:
 class DelayingQueue:
     """When to evaluate each job again, in monotonic seconds; a blocked job's time is not moved.
 
-    Schedules have one of their own, by uid, and so has admission, by queue.
+    Cron jobs have one of their own, by uid, and so has admission, by queue.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ HOUR: Final = 3600.0
 
 
 class EventReason(StrEnum):
-    """Reasons of Events that are none of a job or a schedule; `asyncjob explain` knows them."""
+    """Reasons of Events that are none of a job or a cron job; `asyncjob explain` knows them."""
 
     DEAD_LETTER = "DeadLetter"
     """A dead letter without a reason of its own."""

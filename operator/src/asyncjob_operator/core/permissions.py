@@ -57,10 +57,10 @@ CORE: Final[tuple[Permission, ...]] = (
 
 SCHEDULES: Final[tuple[Permission, ...]] = (
     *(
-        Permission(verb, GROUP, CRON_JOBS, "schedules", essential=False)
+        Permission(verb, GROUP, CRON_JOBS, "cron jobs", essential=False)
         for verb in ("get", "list", "watch")
     ),
-    Permission("patch", GROUP, CRON_JOBS, "schedules", "status", essential=False),
+    Permission("patch", GROUP, CRON_JOBS, "cron jobs", "status", essential=False),
     _jobs("patch", "cancelling the run that concurrencyPolicy Replace replaces", essential=False),
 )
 

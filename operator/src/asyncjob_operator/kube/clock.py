@@ -32,7 +32,7 @@ MAX_SKEW_SECONDS: Final = 5.0
 class Clock:
     """This machine's wall clock, or the API server's where the two disagree.
 
-    Deletion compares with times that the API server wrote, and what a schedule has settled never
+    Deletion compares with times that the API server wrote, and what a cron job has settled never
     comes back: neither may hang on the clock of the one machine that happens to lead.
     """
 

@@ -216,7 +216,7 @@ MISSING_POLICY_RISKS: Final = {
     f"spec.{GROUP}": "what a job is to do could change after it was created",
     f"creation.{GROUP}": "a job could be created with a redrive or rerun of what it never did",
     f"removal.{GROUP}": "who may patch a job could have it deleted, or keep it forever",
-    f"settings.{GROUP}": "who may patch a queue or schedule could have finished jobs deleted by it",
+    f"settings.{GROUP}": "who may patch a queue or cron job could have finished jobs deleted by it",
     f"payload-source.{GROUP}": "a job could read Secrets that its author may not",
     f"worker-lease.{GROUP}": "any worker could write the Leases of others and of the election",
 }

@@ -1,7 +1,7 @@
 """Contains an error that one object causes: quarantines the object, logs and counts that.
 
 Objects may hold values that this code does not expect. Such an object must not stop the operator:
-it alone is left out, until it changes or, for jobs and schedules, until a pause is over.
+it alone is left out, until it changes or, for jobs and cron jobs, until a pause is over.
 """
 
 from collections import Counter

@@ -164,7 +164,7 @@ class JobContext:
 
     @property
     def scheduled_time(self) -> datetime | None:
-        """The time that a job of a schedule is for, in UTC; None for any other job.
+        """The time that a run of a cron job is for, in UTC; None for any other job.
 
         A late or backfilled run has its own time here, not that of its start. None, too, where
         somebody has written something else than a time into the job's annotation.

@@ -159,14 +159,14 @@ QUEUE_RATE: Final = AuditRule(
 )
 SCHEDULE_ONCE: Final = AuditRule(
     "schedule.once",
-    "Each scheduled time of a schedule, and each trigger, has one job, named after it.",
+    "Each scheduled time of a cron job, and each trigger, has one job, named after it.",
 )
 SCHEDULE_OVERLAP: Final = AuditRule(
     "schedule.overlap",
     "Under Forbid and Replace no run begins while another is unfinished.",
 )
 SCHEDULE_SETTLED: Final = AuditRule(
-    "schedule.settled", "settledTime of a schedule never goes back."
+    "schedule.settled", "settledTime of a cron job never goes back."
 )
 RETENTION_FLOOR: Final = AuditRule(
     "retention.floor",

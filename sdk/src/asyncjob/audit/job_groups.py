@@ -1,4 +1,4 @@
-"""Rules of several jobs at once: keys that only one may have, and runs of schedules."""
+"""Rules of several jobs at once: keys that only one may have, and runs of cron jobs."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ WITHDRAWAL_SECONDS: Final = 60.0
 """How long a submitter may need to take back a job whose key another one had first."""
 
 POLICY_SECONDS: Final = 30.0
-"""How long after a change of its policy a schedule may still create what it had reserved."""
+"""How long after a change of its policy a cron job may still create what it had reserved."""
 
 
 _Key = tuple[str, str]
@@ -139,7 +139,7 @@ class _Schedule:
 
 
 class ScheduleChecker:
-    """Schedules by UID, and the runs that each has had."""
+    """Cron jobs by UID, and the runs that each has had."""
 
     def __init__(self) -> None:
         self._schedules: defaultdict[str, _Schedule] = defaultdict(_Schedule)
@@ -164,7 +164,7 @@ class ScheduleChecker:
         state.settled = max(settled, state.settled)
 
     def on_schedule_deleted(self, obj: JsonObject) -> None:
-        """Forget a schedule; its runs are remembered."""
+        """Forget a cron job; its runs are remembered."""
         self._schedules.pop(text(child(obj, "metadata"), "uid"), None)
 
     def on_version(
@@ -202,7 +202,7 @@ class ScheduleChecker:
             yield _violation(
                 catalog.SCHEDULE_ONCE,
                 now,
-                f"a second job of schedule {run.schedule} for {which}; the first was {earlier}",
+                f"a second job of cron job {run.cron_job} for {which}; the first was {earlier}",
             )
 
 

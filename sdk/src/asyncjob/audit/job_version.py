@@ -42,9 +42,9 @@ STEADY_FIELDS: Final = ("effective", "error", "startTime", "firstStartTime", "re
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRun:
-    """Which run of which schedule a job is, by its labels and annotations."""
+    """Which run of which cron job a job is, by its labels and annotations."""
 
-    schedule: str
+    cron_job: str
     schedule_uid: str
     time: str
     trigger: str
@@ -266,7 +266,7 @@ def _read_run(meta: JsonObject) -> ScheduledRun | None:
         return None
     notes = child(meta, "annotations")
     return ScheduledRun(
-        schedule=text(labels, CRON_JOB_LABEL),
+        cron_job=text(labels, CRON_JOB_LABEL),
         schedule_uid=uid,
         time=text(notes, SCHEDULED_TIME_ANNOTATION),
         trigger=text(notes, TRIGGER_ANNOTATION),

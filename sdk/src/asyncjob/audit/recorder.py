@@ -1,4 +1,4 @@
-"""Records each version that watches of jobs, queues and schedules show.
+"""Records each version that watches of jobs, queues and cron jobs show.
 
 A connection that is lost is opened again at the last version, and nothing is missing. Where the API
 server no longer has what came after that version (410), everything is listed again, and the list
@@ -27,7 +27,7 @@ from asyncjob.kube.watch import WatchEvent
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 
 RECORDED: Final = (QUEUES, CRON_JOBS, JOBS)
-"""What is recorded; queues and schedules as far as rules need them."""
+"""What is recorded; queues and cron jobs as far as rules need them."""
 
 MAX_WATCH_FAILURES: Final = 480
 """Watches in a row that may fail before a list is made in their place, which is a gap: the API

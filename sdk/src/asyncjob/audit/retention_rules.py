@@ -104,7 +104,7 @@ class RetentionChecker:
         keys = job.keys
         if keys.idempotency or keys.deduplication:
             return self._floors.dedup_window, "the deduplication window"
-        if job.run is not None:  # the history limits of its schedule go below the floors
+        if job.run is not None:  # the history limits of its cron job go below the floors
             return 0.0, "the minimum age"
         own = self._min_age.get((job.namespace, job.queue), self._floors.min_age)
         return own, "the minimum age"

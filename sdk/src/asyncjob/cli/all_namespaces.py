@@ -33,7 +33,7 @@ class Lister(Protocol):
         """Return the queues."""
 
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
-        """Return the schedules."""
+        """Return the cron jobs."""
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the live workers."""
@@ -62,7 +62,7 @@ class AllNamespaces:
         return self._run(queues.list_queues(self.cluster.api, None, self.clock()))
 
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
-        """Return the schedules."""
+        """Return the cron jobs."""
         return self._run(cron_jobs.list_cron_jobs(self.cluster.api, None))
 
     def workers(self) -> builtins.list[WorkerInfo]:

@@ -122,7 +122,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand | PluginCommand]]] = {
     },
     "Around jobs": {
         "queue": _command("queue:queue", "Show queues, pause and resume them."),
-        "cron": _command("cron:cron", "Show and control schedules."),
+        "cron": _command("cron:cron", "Show and control cron jobs."),
         "workers": _command("workers:workers", "List the live workers."),
     },
     "Development": {

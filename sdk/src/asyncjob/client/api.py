@@ -141,13 +141,13 @@ class Jobs(Protocol):
         """Let the jobs of a paused queue start."""
 
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
-        """Return all schedules."""
+        """Return all cron jobs."""
 
     def cron_job(self, name: str) -> CronJobInfo:
-        """Return one schedule, with spec and status; raises CronJobNotFoundError."""
+        """Return one cron job, with spec and status; raises CronJobNotFoundError."""
 
     def trigger(self, name: str) -> Submitted:
-        """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
+        """Ask for one run of a cron job now; its job is `<name>-t<n>`, and exists soon."""
 
     def backfill(
         self,
@@ -159,16 +159,16 @@ class Jobs(Protocol):
         max_active: int = 1,
         replace: bool = False,
     ) -> CronJobInfo:
-        """Ask a schedule for the runs from `start` to `end`, RFC 3339, both included, once each.
+        """Ask a cron job for the runs from `start` to `end`, RFC 3339, both included, once each.
 
         Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
         """
 
     def suspend_cron_job(self, name: str) -> CronJobInfo:
-        """Keep a schedule from creating jobs."""
+        """Keep a cron job from creating jobs."""
 
     def resume_cron_job(self, name: str) -> CronJobInfo:
-        """Let a suspended schedule create jobs."""
+        """Let a suspended cron job create jobs."""
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the workers that have announced themselves and are not silent."""
@@ -283,13 +283,13 @@ class AsyncJobs(Protocol):
         """Let the jobs of a paused queue start."""
 
     async def cron_jobs(self) -> builtins.list[CronJobInfo]:
-        """Return all schedules."""
+        """Return all cron jobs."""
 
     async def cron_job(self, name: str) -> CronJobInfo:
-        """Return one schedule, with spec and status; raises CronJobNotFoundError."""
+        """Return one cron job, with spec and status; raises CronJobNotFoundError."""
 
     async def trigger(self, name: str) -> Submitted:
-        """Ask for one run of a schedule now; its job is `<name>-t<n>`, and exists soon."""
+        """Ask for one run of a cron job now; its job is `<name>-t<n>`, and exists soon."""
 
     async def backfill(
         self,
@@ -301,16 +301,16 @@ class AsyncJobs(Protocol):
         max_active: int = 1,
         replace: bool = False,
     ) -> CronJobInfo:
-        """Ask a schedule for the runs from `start` to `end`, RFC 3339, both included, once each.
+        """Ask a cron job for the runs from `start` to `end`, RFC 3339, both included, once each.
 
         Raises JobStateError while an earlier backfill is under way, unless it is to be replaced.
         """
 
     async def suspend_cron_job(self, name: str) -> CronJobInfo:
-        """Keep a schedule from creating jobs."""
+        """Keep a cron job from creating jobs."""
 
     async def resume_cron_job(self, name: str) -> CronJobInfo:
-        """Let a suspended schedule create jobs."""
+        """Let a suspended cron job create jobs."""
 
     async def workers(self) -> builtins.list[WorkerInfo]:
         """Return the workers that have announced themselves and are not silent."""

@@ -171,8 +171,8 @@ class AsyncClient(AsyncJobs):
 
     @abstractmethod
     async def request_backfill(self, name: str, request: BackfillAsk) -> CronJobInfo:
-        """Ask a schedule for the runs of times gone by."""
+        """Ask a cron job for the runs of times gone by."""
 
     @abstractmethod
     async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
-        """Suspend a schedule or let it go on."""
+        """Suspend a cron job or let it go on."""

@@ -63,7 +63,7 @@ class QueueNotFoundError(NotFoundError):
 
 
 class CronJobNotFoundError(NotFoundError):
-    """There is no schedule of this name in the namespace."""
+    """There is no cron job of this name in the namespace."""
 
 
 class InTheWayError(AsyncJobError):

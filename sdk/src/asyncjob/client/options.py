@@ -51,7 +51,7 @@ def check_range(name: str, value: object, minimum: int, maximum: int | None = No
 def build_backfill(
     start: str, end: str, *, limit: int, max_active: int, replace: bool
 ) -> BackfillAsk:
-    """Return what is asked of a schedule; raises InvalidRequestError that names what is wrong."""
+    """Return what is asked of a cron job; raises InvalidRequestError that names what is wrong."""
     try:
         return BackfillAsk.model_validate(
             {

@@ -24,7 +24,7 @@ class Kind(StrEnum):
     """What a code is; the value is how it is called."""
 
     JOB_REASON = "reason of a job"
-    CRON_REASON = "reason of a schedule"
+    CRON_REASON = "reason of a cron job"
     EVENT_REASON = "reason of an Event"
     ERROR = "error"
     FINDING = "finding of the doctor"

@@ -1,4 +1,4 @@
-"""Jobs that are created from a schedule or as a rerun: their names and the rerun's spec.
+"""Jobs that are created from a cron job or as a rerun: their names and the rerun's spec.
 
 The names follow from what asked for the job, so that the API server itself refuses to create one
 twice and the name is known before the job exists.
@@ -29,7 +29,7 @@ def trigger_name(cron: str, number: int) -> str:
 
 
 def is_run_name(name: str, cron: str) -> bool:
-    """Return whether a job's name is one that the schedule gives its runs."""
+    """Return whether a job's name is one that the cron job gives its runs."""
     suffix = _RUN_SUFFIX.search(name)
     return suffix is not None and name == _suffixed(cron, suffix.group())
 
@@ -40,7 +40,7 @@ def rerun_name(job: str, number: int) -> str:
 
 
 def cron_label_value(cron: str) -> str:
-    """Return the schedule's name as a label takes it."""
+    """Return the cron job's name as a label takes it."""
     return cron if len(cron) <= MAX_LABEL_LENGTH else _truncate_name(cron, MAX_LABEL_LENGTH)
 
 

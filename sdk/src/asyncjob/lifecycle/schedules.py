@@ -1,4 +1,4 @@
-"""Closed lists about schedules.
+"""Closed lists about cron jobs.
 
 Concurrency and misfire policies, and the reasons in an AsyncCronJob's status.
 """
@@ -24,7 +24,7 @@ class MisfirePolicy(StrEnum):
 
 
 class CronReason(StrEnum):
-    """What a schedule did last, or what keeps it from doing anything."""
+    """What a cron job did last, or what keeps it from doing anything."""
 
     SCHEDULED = "Scheduled"
     MISFIRED = "Misfired"

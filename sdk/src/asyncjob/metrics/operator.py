@@ -108,7 +108,7 @@ WORKERS_REMOVED: Final = _counter(
 CRON_RUNS: Final = _counter(
     "asyncjob_operator_cron_runs",
     unit="jobs",
-    help="Jobs of schedules created, by what asked for them (schedule, trigger, backfill).",
+    help="Runs of cron jobs created, by what asked for them (schedule, trigger, backfill).",
     labels=("kind",),
 )
 RETENTION_REMOVED: Final = _counter(

@@ -193,7 +193,7 @@ class AsyncCronJobStatus(Model):
     """Scheduled times without a run since creation, not counting times of suspension."""
 
     reason: CronReason | None = None
-    """What the schedule did last, or why it does nothing."""
+    """What the cron job did last, or why it does nothing."""
 
     message: Annotated[str, Field(max_length=1024)] | None = None
     """Explanation of the reason."""

@@ -194,7 +194,7 @@ class Job(JobSummary):
     """The job that it is a rerun of."""
 
     cron_job: Link | None = None
-    """The schedule that created it."""
+    """The cron job that created it."""
 
     effective: Effective | None = None
     """The policy of the current or last attempt."""

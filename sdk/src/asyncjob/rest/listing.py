@@ -45,7 +45,7 @@ class Selection(RequestModel):
     """Name of the job that submitted it."""
 
     cron_job: Annotated[str, Field(max_length=253)] | None = None
-    """Name of the schedule that created it."""
+    """Name of the cron job that created it."""
 
     reason: Annotated[str, Field(max_length=64)] | None = None
     """Its reason."""

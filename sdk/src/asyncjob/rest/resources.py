@@ -62,7 +62,7 @@ class QueueInfo(ResponseModel):
 
 
 class CronJobInfo(ResponseModel):
-    """A schedule."""
+    """A cron job."""
 
     name: str
     """Its name."""
@@ -98,20 +98,20 @@ class CronJobInfo(ResponseModel):
     """The next scheduled time."""
 
     reason: str | None = None
-    """What the schedule did last, or why it does nothing."""
+    """What the cron job did last, or why it does nothing."""
 
     message: str | None = None
     """Explanation of the reason."""
 
     spec: AsyncCronJobSpec | None = None
-    """The whole spec, when a single schedule is requested."""
+    """The whole spec, when a single cron job is requested."""
 
     status: AsyncCronJobStatus | None = None
-    """The status, when a single schedule is requested."""
+    """The status, when a single cron job is requested."""
 
 
 class BackfillAsk(RequestModel):
-    """Runs of a schedule for a past range of time."""
+    """Runs of a cron job for a past range of time."""
 
     from_: Annotated[Timestamp, Field(alias="from")]
     """Start of the range, inclusive."""
@@ -137,7 +137,7 @@ class BackfillAsk(RequestModel):
 
     @property
     def spec_value(self) -> Backfill:
-        """What is written into the schedule's spec."""
+        """What is written into the cron job's spec."""
         return Backfill(from_=self.from_, to=self.to, limit=self.limit, max_active=self.max_active)
 
 

@@ -120,7 +120,7 @@ _REMOVAL_FINALIZERS: Final = Rule(
 _REMOVAL_RUN_METADATA: Final = Rule(
     "removal.run-metadata",
     f"The labels {', '.join(_RUN_LABELS)} and the annotations {', '.join(_RUN_ANNOTATIONS)} mark a "
-    "job as a run of a schedule: setting or changing them requires permission to delete jobs. "
+    "job as a run of a cron job: setting or changing them requires permission to delete jobs. "
     f"{PARENT_LABEL} can be set at creation; changing it requires the same permission.",
     f"({_SAME_RUN_METADATA}) || {_MAY_DELETE}",
     is_forbidden=True,
@@ -203,7 +203,7 @@ _ONLY_PATCHABLE_CHANGED: Final = (
     f" && variables.old.all(key, key in {_fields_by_kind(PATCHABLE_FIELDS)} || key in "
     "variables.new)"
 )
-# A schedule's own runs come after it: what it keeps of them at first is its author's business.
+# A cron job's own runs come after it: what it keeps of them at first is its author's business.
 _SAME_RETENTION: Final = (
     f"{_fields_by_kind(RETENTION_FIELDS)}.all(key, variables.new[?key] == variables.old[?key])"
 )

@@ -224,7 +224,7 @@ SPEC_POLICY: Final = AdmissionPolicy(
 
 CREATION_POLICY: Final = AdmissionPolicy(
     name=f"creation.{GROUP}",
-    title="What a new job and the template of a schedule must not contain.",
+    title="What a new job and the template of a cron job must not contain.",
     targets=(PolicyTarget(GROUP, VERSION, (JOBS, CRON_JOBS)),),
     operations=("CREATE", "UPDATE"),
     conditions={

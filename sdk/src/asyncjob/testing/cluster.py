@@ -209,7 +209,7 @@ class FakeCluster:
             self._queues.apply(document)
             return None
         if kind == CRON_JOB_KIND:
-            raise NotFakedError("the fake cluster has no schedules: submit the jobs yourself")
+            raise NotFakedError("the fake cluster has no cron jobs: submit the jobs yourself")
         if kind != JOB_KIND:
             raise invalid_error(f"kind {kind!r} is neither {JOB_KIND} nor {QUEUE_KIND}")
         name = text(child(document, "metadata"), "name")

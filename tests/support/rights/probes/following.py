@@ -148,7 +148,7 @@ async def sees_queues(principal: Principal, _: ProbeSetup, name: str) -> None:
 
 
 async def triggers(principal: Principal, _: ProbeSetup, name: str) -> None:
-    """Have the operator see a schedule, and raise its trigger twice: kopf may list the first."""
+    """Have the operator see a cron job, and raise its trigger twice: kopf may list the first."""
     create_cron_job(principal, name)
     selector = {"labelSelector": f"{CRON_JOB_LABEL}={name}"}
     async with operating(principal) as (parts, session):

@@ -12,7 +12,7 @@ _CANCELS: Final = Probe("cancel a job on request", operating.cancels)
 _ADMITS: Final = Probe(
     "admit a job to a queue with a limit, whoever else has changed the queue", operating.admits
 )
-_SCHEDULES: Final = Probe("see a schedule and create the job of its trigger", following.triggers)
+_SCHEDULES: Final = Probe("see a cron job and create the job of its trigger", following.triggers)
 _PODS: Final = Probe("follow worker pods", following.follows("pods"))
 _LEASES: Final = Probe("follow workers' Leases", following.follows("leases"))
 _POLICIES: Final = Probe("say which policies are not in force", operating.sees_policies)

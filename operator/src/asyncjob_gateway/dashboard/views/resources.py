@@ -15,7 +15,7 @@ MAX_WORKER_TYPES: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class CronRow:
-    """One schedule."""
+    """One cron job."""
 
     name: str
     jobs_url: str
@@ -49,7 +49,7 @@ class WorkerRow:
 
 
 def cron_rows(infos: Iterable[CronJobInfo], links: Links, now: datetime) -> list[CronRow]:
-    """Return the view of all schedules; those that come next first, the suspended last."""
+    """Return the view of all cron jobs; those that come next first, the suspended last."""
     rows = [_cron_row(info, links, now) for info in infos]
     return sorted(rows, key=lambda one: (one.next.exact if one.next else "~", one.name))
 

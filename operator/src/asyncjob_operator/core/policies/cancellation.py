@@ -3,7 +3,7 @@
 A waiting job is cancelled at once, a running one after its grace period. A cascade is written into
 the job's own spec, so that its children and dependents follow.
 
-A job that is being deleted would otherwise hold its worker, its reservation and its schedule's turn
+A job that is being deleted would otherwise hold its worker, its reservation and its cron job's turn
 for as long as a finalizer keeps it. No rule lets a job be cancelled without a request, so the
 operator sets `spec.cancel` itself.
 """

@@ -1,6 +1,6 @@
 """When a schedule is due: cronsim's times, as whole seconds since the epoch, in order, each once.
 
-`H` in a schedule and jitter are derived by hash from the schedule's name. Zones come from the
+`H` in a schedule and jitter are derived by hash from the cron job's name. Zones come from the
 pinned tzdata package and never from the host, so that all replicas of one version agree. On days
 with a clock change the times are those of cronsim, which follows Debian's cron: see
 `docs/explanation/schedules-and-clock-changes.md`, whose tables are generated from this module.

@@ -1,4 +1,4 @@
-"""The decision about one schedule: an ordered chain of steps, of which the first effect wins.
+"""The decision about one cron job: an ordered chain of steps, of which the first effect wins.
 
 The step that creates reserved runs, and drops those that come too late, is defined here as well.
 """
@@ -136,7 +136,7 @@ STEPS: Final[tuple[CronJobStep, ...]] = (
 
 
 def decide_cron_job(snapshot: CronJobSnapshot, now: Now) -> CronJobDecision:
-    """Return the one effect due now, or when to evaluate the schedule again if nothing changes."""
+    """Return the one effect due now, or when to evaluate the cron job again if nothing changes."""
     if snapshot.cron.deleting:
         return CronJobDecision()
     requeue_at: float | None = None

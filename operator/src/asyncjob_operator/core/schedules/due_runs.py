@@ -1,7 +1,7 @@
 """Scheduled times that have come: which of them are run, and the write that reserves their runs.
 
 A time is missed if its run could not start within the deadline. However many were missed, the
-schedule goes on; only the newest `MAX_TIMES_CONSIDERED` are considered and counted. When schedule
+cron job goes on; only the newest `MAX_TIMES_CONSIDERED` are considered and counted. When schedule
 or time zone change, or a suspension ends, all times up to now are settled: no run is made up for
 times before the change.
 """
@@ -39,7 +39,7 @@ ON_TIME_SECONDS: Final = 60
 MIN_DEADLINE_SECONDS: Final = 5
 """The shortest deadline: the operator itself may take this long from a time to its run.
 
-With a deadline of 0 and the policy Skip a schedule would never run.
+With a deadline of 0 and the policy Skip a cron job would never run.
 """
 
 MAX_TIMES_CONSIDERED: Final = 10_000

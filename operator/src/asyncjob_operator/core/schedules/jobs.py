@@ -1,4 +1,4 @@
-"""The job that a schedule creates for a run, and what is kept of the jobs it has created."""
+"""The job that a cron job creates for a run, and what is kept of the jobs it has created."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from asyncjob_operator.core.schedules.view import CronJobView, Run, format_epoch
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """What is kept of a job that a schedule has created."""
+    """What is kept of a job that a cron job has created."""
 
     namespace: str
     name: str
@@ -46,7 +46,7 @@ class ScheduledJob:
     """Whether it has an idempotency key or a deduplication id, which others may still rely on."""
 
     def is_run_of(self, cron: CronJobView) -> bool:
-        """Return whether it has the name that the schedule gives one of its runs.
+        """Return whether it has the name that the cron job gives one of its runs.
 
         Someone who may not delete jobs may still be able to patch labels; a name never changes.
         """
@@ -54,14 +54,14 @@ class ScheduledJob:
 
 
 def cron_job_uid_of(obj: JsonObject) -> str:
-    """Return the UID of the schedule that has created a job, empty for any other job."""
+    """Return the UID of the cron job that has created a job, empty for any other job."""
     return text(child(child(obj, "metadata"), "labels"), CRON_JOB_UID_LABEL)
 
 
 def scheduled_job(
     job: JobView, obj: JsonObject, observed_at: float = 0.0, previous: ScheduledJob | None = None
 ) -> ScheduledJob:
-    """Return what is kept of a schedule's job that is seen at `observed_at`, in epoch seconds.
+    """Return what is kept of a cron job's job that is seen at `observed_at`, in epoch seconds.
 
     `previous` is what was kept of it so far: a finished job keeps its completion time.
     """
@@ -125,9 +125,9 @@ def run_body(cron: CronJobView, obj: JsonObject, run: Run) -> JsonObject:
 def is_job_of_run(existing: JsonObject, cron: CronJobView, run: Run) -> bool:
     """Return whether the existing job is the run that was to be created.
 
-    A schedule that was deleted and created again under the same name takes its predecessor's run of
+    A cron job that was deleted and created again under the same name takes its predecessor's run of
     the same time for its own: there is one run per name and time. Triggers are numbered per
-    schedule.
+    cron job.
     """
     if run.trigger is not None:
         return cron_job_uid_of(existing) == cron.uid

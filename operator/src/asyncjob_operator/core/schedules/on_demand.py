@@ -1,7 +1,7 @@
 """Runs that a person requests: `spec.trigger`, one run now, and `spec.backfill`, a past range.
 
 A derived name ensures that a trigger happens once. A backfill runs each time of its range once,
-oldest first, a few at a time. A cursor in the status records its progress. Times that the schedule
+oldest first, a few at a time. A cursor in the status records its progress. Times that the cron job
 has yet to settle are left out, so that no time is run by both.
 """
 

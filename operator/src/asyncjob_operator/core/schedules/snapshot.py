@@ -1,6 +1,6 @@
-"""What a decision about one schedule depends on, and what it consists of.
+"""What a decision about one cron job depends on, and what it consists of.
 
-It consists of at most one effect, and of when to evaluate the schedule again.
+It consists of at most one effect, and of when to evaluate the cron job again.
 """
 
 from collections.abc import Callable
@@ -121,7 +121,7 @@ class CronJobDecision:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleProblem:
-    """Why the times of a schedule cannot be computed."""
+    """Why the times of a cron job cannot be computed."""
 
     reason: CronReason
     message: str
@@ -145,7 +145,7 @@ def schedule_or_problem(cron: CronJobView) -> ScheduleOrProblem:
 
 @dataclass(frozen=True, slots=True)
 class CronJobSnapshot:
-    """What a decision about a schedule depends on; times are this replica's monotonic seconds."""
+    """What a decision about a cron job depends on; times are this replica's monotonic seconds."""
 
     cron: CronJobView
     schedule: ScheduleOrProblem

@@ -1,6 +1,6 @@
-"""What the status of a schedule displays, and which of its finished jobs are deleted.
+"""What the status of a cron job displays, and which of its finished jobs are deleted.
 
-What prevents running a time twice is the schedule's status, not its jobs. So the history limits may
+What prevents running a time twice is the cron job's status, not its jobs. So the history limits may
 remove jobs below the minimum age of retention, except for one kind: a run with an idempotency key
 or a deduplication id stays as long as any other such job.
 """
@@ -38,7 +38,7 @@ ON_DEMAND_REASONS: Final = frozenset(
         CronReason.JOB_REFUSED,
     }
 )
-"""What also happens while a schedule is suspended: these reasons stay in the status."""
+"""What also happens while a cron job is suspended: these reasons stay in the status."""
 
 MAX_ACTIVE_LISTED: Final = 100
 MAX_MESSAGE_LENGTH: Final = 1024
@@ -60,7 +60,7 @@ def update_status(snapshot: CronJobSnapshot, _now: Now) -> StepResult:
 
 
 def problem_event(snapshot: CronJobSnapshot, changed: CronStatusFields) -> EventToRecord | None:
-    """Return the Event about a problem of the schedule that is new."""
+    """Return the Event about a problem of the cron job that is new."""
     schedule = snapshot.schedule
     known = changed.get("reason", "") in {"", snapshot.cron.status.get("reason")}
     return (
@@ -85,7 +85,7 @@ def display_fields(snapshot: CronJobSnapshot, settled: float) -> CronStatusField
 
 
 def current_reason(snapshot: CronJobSnapshot) -> CronStatusFields:
-    """Return reason and message if the schedule is suspended or has a problem, or no longer."""
+    """Return reason and message if the cron job is suspended or has a problem, or no longer."""
     if isinstance(snapshot.schedule, ScheduleProblem):
         return status_reason(snapshot.schedule.reason, snapshot.schedule.message)
     if snapshot.cron.suspend and snapshot.cron.status.get("reason") not in ON_DEMAND_REASONS:
@@ -122,7 +122,7 @@ def _last_successful_time(snapshot: CronJobSnapshot) -> CronStatusFields:
 
 HISTORY: Final = "history"
 HISTORY_BATCH: Final = 50
-"""Jobs that are deleted before the schedule is evaluated again, so that a run need not wait."""
+"""Jobs that are deleted before the cron job is evaluated again, so that a run need not wait."""
 
 
 def prune_history(snapshot: CronJobSnapshot, now: Now) -> StepResult:

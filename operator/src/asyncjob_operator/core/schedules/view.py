@@ -84,7 +84,7 @@ class BackfillState:
 
 @dataclass(frozen=True, slots=True)
 class CronJobView:
-    """A schedule as decisions see it; `status` is the stored status."""
+    """A cron job as decisions see it; `status` is the stored status."""
 
     namespace: str
     name: str

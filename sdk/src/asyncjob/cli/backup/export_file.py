@@ -47,7 +47,7 @@ HEADER_KIND: Final = "AsyncJobExport"
 FOOTER_KIND: Final = "AsyncJobExportEnd"
 
 PLURALS: Final[Mapping[str, str]] = {QUEUE_KIND: QUEUES, CRON_JOB_KIND: CRON_JOBS, JOB_KIND: JOBS}
-"""What is exported, in the order in which it is restored: a job may be of a schedule."""
+"""What is exported, in the order in which it is restored: a job may be of a cron job."""
 
 
 def header(*, version: str, time: str, namespace: str | None, queues: Sequence[str]) -> JsonObject:

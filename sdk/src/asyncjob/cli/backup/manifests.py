@@ -1,7 +1,7 @@
 """The manifest to create for a record.
 
 Its namespace and name in the target cluster, the dependencies that are left, and a spec without
-what belongs to its former run. Jobs and schedules are created suspended, so that nothing starts
+what belongs to its former run. Jobs and cron jobs are created suspended, so that nothing starts
 before somebody resumes it; whatever is left out is noted. Pure.
 """
 
@@ -194,7 +194,7 @@ class RestoredObject:
 class RestoreContext:
     """What a body depends on besides its object. `names`: what jobs are called where they go.
 
-    `uids` are those of schedules now, by those of the file.
+    `uids` are those of cron jobs now, by those of the file.
     """
 
     plan: RestorePlan
@@ -228,9 +228,9 @@ def _metadata(obj: JsonObject, record: ExportRecord, context: RestoreContext) ->
     if record.key.kind != QUEUE_KIND:
         before = flag(child(obj, "spec"), "suspend")
         labels[RESTORED_LABEL] = RESTORED_UNCHANGED if before else RESTORED_SUSPENDED
-    schedule = text(labels, CRON_JOB_UID_LABEL)
-    if schedule in context.cron_job_uids:
-        labels[CRON_JOB_UID_LABEL] = context.cron_job_uids[schedule]
+    cron_job_uid = text(labels, CRON_JOB_UID_LABEL)
+    if cron_job_uid in context.cron_job_uids:
+        labels[CRON_JOB_UID_LABEL] = context.cron_job_uids[cron_job_uid]
     _, namespace, name = record.key
     return {
         "name": context.renamed_jobs.get((namespace, name), name)
@@ -262,7 +262,7 @@ def _spec(
 
 
 def _cron_job_spec(spec: JsonObject, record: ExportRecord) -> tuple[JsonObject, _Notes]:
-    """Leave out what a new schedule would act upon once more."""
+    """Leave out what a new cron job would act upon once more."""
     gone = ((RestoreNote.TRIGGER, "trigger"), (RestoreNote.BACKFILL, "backfill"))
     remarks = [(remark, record.key.name) for remark, field in gone if spec.get(field)]
     left = {name: value for name, value in spec.items() if name not in {"trigger", "backfill"}}

@@ -100,7 +100,7 @@ class ExportContents:
 
 _NOUNS: Final[Mapping[str, str]] = {
     QUEUE_KIND: "queue",
-    CRON_JOB_KIND: "schedule",
+    CRON_JOB_KIND: "cron job",
     JOB_KIND: "job",
 }
 
@@ -111,7 +111,7 @@ def quantity(count: int, noun: str) -> str:
 
 
 def count_by_kind(counts: Mapping[str, int]) -> str:
-    """Return `1 queue, 2 schedules and 3 jobs`, without what there is nothing of."""
+    """Return `1 queue, 2 cron jobs and 3 jobs`, without what there is nothing of."""
     parts = [quantity(counts[kind], _NOUNS[kind]) for kind in PLURALS if counts.get(kind)]
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "nothing"
 

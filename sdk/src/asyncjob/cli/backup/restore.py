@@ -45,7 +45,7 @@ class RestoreReport:
 
     @property
     def code(self) -> ExitCode:
-        """Return the exit code: a queue or schedule that exists already counts as restored."""
+        """Return the exit code: a queue or cron job that exists already counts as restored."""
         jobs_taken = any(
             one.key.kind == JOB_KIND for one in self.by_outcome[RestoreOutcome.NAME_TAKEN]
         )

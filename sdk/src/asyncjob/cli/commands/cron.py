@@ -27,7 +27,7 @@ NAME_ARGUMENT = click.argument(
 
 @click.group(cls=SectionedGroup)
 def cron() -> None:
-    """Show and control schedules (AsyncCronJobs)."""
+    """Show and control cron jobs (AsyncCronJobs)."""
 
 
 @cron.command("list")
@@ -35,11 +35,11 @@ def cron() -> None:
 @with_all_namespaces
 @click.pass_obj
 def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -> None:
-    """List schedules with their next run and latest activity."""
+    """List cron jobs with their next run and latest activity."""
     with cli.lister(connection) as jobs:
         found = jobs.cron_jobs()
     draw = partial(cron_job_table, now=cli.now(), everywhere=connection.everywhere)
-    printer.listing(found, draw, otherwise="no schedules here")
+    printer.listing(found, draw, otherwise="no cron jobs here")
 
 
 @cron.command()
@@ -48,7 +48,7 @@ def list_(cli: CliContext, *, connection: ConnectionOptions, printer: Printer) -
 @with_connection
 @click.pass_obj
 def get(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Show one schedule in detail."""
+    """Show one cron job in detail."""
     with cli.connect(connection) as jobs:
         found = jobs.cron_job(name)
     if printer.format is OutputFormat.TABLE:
@@ -88,10 +88,10 @@ def trigger(
 @with_connection
 @click.pass_obj
 def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Keep a schedule from creating jobs; times that pass meanwhile are skipped."""
+    """Keep a cron job from creating jobs; times that pass meanwhile are skipped."""
     with cli.connect(connection) as jobs:
         changed = jobs.suspend_cron_job(name)
-        printer.outcomes([changed], lambda done: f"schedule {done.name} suspended")
+        printer.outcomes([changed], lambda done: f"cron job {done.name} suspended")
 
 
 @cron.command()
@@ -100,10 +100,10 @@ def suspend(cli: CliContext, *, name: str, connection: ConnectionOptions, printe
 @with_connection
 @click.pass_obj
 def resume(cli: CliContext, *, name: str, connection: ConnectionOptions, printer: Printer) -> None:
-    """Let a suspended schedule create jobs again, from its next time on."""
+    """Let a suspended cron job create jobs again, from its next time on."""
     with cli.connect(connection) as jobs:
         changed = jobs.resume_cron_job(name)
-        printer.outcomes([changed], lambda done: f"schedule {done.name} resumed")
+        printer.outcomes([changed], lambda done: f"cron job {done.name} resumed")
 
 
 @cron.command()
@@ -143,5 +143,5 @@ def backfill(
         raise click.UsageError("--to must be later than --from")
     with cli.connect(connection) as jobs:
         jobs.backfill(name, start, end, limit=limit, max_active=max_active, replace=replace)
-    click.echo(f"schedule {name} will create the runs from {start} to {end}")
+    click.echo(f"cron job {name} will create the runs from {start} to {end}")
     note(f"{current_program()} cron get {name} shows the progress")

@@ -47,7 +47,7 @@ def export(
     queues: Sequence[str],
     connection: ConnectionOptions,
 ) -> ExitCode:
-    """Write jobs, queues and schedules, including their status, to FILE or stdout.
+    """Write jobs, queues and cron jobs, including their status, to FILE or stdout.
 
     Writes one JSON object per line. Each kind is read at one resource version. FILE is created
     or replaced once the export is complete, readable only by you. An object that is nested too

@@ -42,7 +42,7 @@ def restore(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> int:
-    """Restore an export: queues, and suspended, its schedules and unfinished jobs.
+    """Restore an export: queues, and suspended, its cron jobs and unfinished jobs.
 
     A status cannot be restored: jobs that had started run again from the beginning, without their
     checkpoint. Finished jobs are skipped. Objects are created in their original namespaces, or in

@@ -78,7 +78,7 @@ _OPTIONS: Final = (
         "--cron-job",
         type=NameParam(resource_names.cron_job_names),
         metavar="NAME",
-        help="Schedule that created it.",
+        help="Cron job that created it.",
     ),
     _option("--text", metavar="TEXT", help="Text in name, type, message or error; ignores case."),
     _option(

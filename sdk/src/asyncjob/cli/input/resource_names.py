@@ -1,4 +1,4 @@
-"""Names of jobs, queues and schedules.
+"""Names of jobs, queues and cron jobs.
 
 The parameter type that accepts them, with or without their kind before them, and what a shell
 offers when somebody presses Tab.
@@ -42,7 +42,7 @@ def queue_names(client: "Jobs", _prefix: str) -> Iterator[str]:
 
 
 def cron_job_names(client: "Jobs", _prefix: str) -> Iterator[str]:
-    """Yield the names of schedules."""
+    """Yield the names of cron jobs."""
     return (cron.name for cron in client.cron_jobs())
 
 

@@ -1,4 +1,4 @@
-"""The detail view of one job or one schedule.
+"""The detail view of one job or one cron job.
 
 Its state, its fields, its history, and the commands that make sense next. Pure.
 """
@@ -133,7 +133,7 @@ def _duration_text(job: Job) -> str:
 def _origin_facts(job: Job) -> Iterator[tuple[str, str]]:
     yield "Parent", _link_name(job.parent)
     yield "Rerun of", _link_name(job.rerun_of)
-    yield "Schedule", _link_name(job.cron_job)
+    yield "Cron job", _link_name(job.cron_job)
     yield "Key", job.idempotency_key or ""
     yield "Dedup id", job.deduplication_id or ""
     yield "Shares", f"concurrency key {job.concurrency_key}" if job.concurrency_key else ""
@@ -258,7 +258,7 @@ def log_command(namespace: str, pod: str, job_id: str) -> str:
 
 
 def cron_job_detail(cron: CronJobInfo, context: RenderContext) -> Iterator[str]:
-    """Return the schedule, line by line."""
+    """Return the cron job, line by line."""
     state = (
         context.paint("suspended", "yellow") if cron.suspended else context.paint("active", "green")
     )

@@ -1,4 +1,4 @@
-"""Queues, schedules and workers as tables. Pure."""
+"""Queues, cron jobs and workers as tables. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -97,7 +97,7 @@ def queue_limits(queue: QueueInfo) -> str:
 def cron_job_table(
     crons: Iterable[CronJobInfo], now: datetime, *, everywhere: bool | None = False
 ) -> Table:
-    """Return the table of schedules."""
+    """Return the table of cron jobs."""
     ranked = sorted(crons, key=lambda one: (one.namespace, one.name))
     return _with_namespaces(
         CRON_JOB_HEADINGS, ranked, [_cron_job_row(one, now) for one in ranked], everywhere

@@ -264,7 +264,7 @@ def _job_errors(job_id: str) -> AbstractContextManager[None]:
 
 
 def _cron_job_errors(name: str) -> AbstractContextManager[None]:
-    return translate_errors(lambda _: errors.CronJobNotFoundError(f"there is no schedule {name}"))
+    return translate_errors(lambda _: errors.CronJobNotFoundError(f"there is no cron job {name}"))
 
 
 class KubernetesJobsClient(SyncClient):

@@ -19,13 +19,13 @@ from asyncjob.rest.submission import Submitted
 
 
 async def list_cron_jobs(api: ApiServer, namespace: str | None) -> list[CronJobInfo]:
-    """Return all schedules by name; namespace None: of all, one after the other."""
+    """Return all cron jobs by name; namespace None: of all, one after the other."""
     found = await api.list_all(collection_path(namespace, CRON_JOBS), (), cron_job_of)
     return sorted(found, key=lambda one: (one.namespace, one.name))
 
 
 async def get_cron_job(api: ApiServer, namespace: str, name: str) -> CronJobInfo:
-    """Return one schedule with spec and status."""
+    """Return one cron job with spec and status."""
     return cron_job_of(await api.get(_path(namespace, name)), detailed=True)
 
 
@@ -64,7 +64,7 @@ def _set_backfill(request: BackfillAsk) -> DecideChange:
 async def set_suspended(
     api: ApiServer, namespace: str, name: str, *, suspended: bool
 ) -> CronJobInfo:
-    """Suspend a schedule or let it go on."""
+    """Suspend a cron job or let it go on."""
     decide = set_field("suspend", suspended, default=False)
     return cron_job_of(await apply_change(api, _path(namespace, name), decide), detailed=True)
 

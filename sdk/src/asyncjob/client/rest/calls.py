@@ -45,7 +45,7 @@ def queue_path(name: str, *parts: str) -> str:
 
 
 def cron_job_path(name: str, *parts: str) -> str:
-    """Return a path at a schedule; raises CronJobNotFoundError for what cannot be its name."""
+    """Return a path at a cron job; raises CronJobNotFoundError for what cannot be its name."""
     return api_path("cron-jobs", check_name(name, CronJobNotFoundError), *parts)
 
 

@@ -46,7 +46,7 @@ def record(
     """Record every version of every job in FILE, until Ctrl-C or SIGTERM.
 
     Writes JSON lines, packed if FILE ends with .gz, readable only by you; - is stdout. Queues and
-    schedules are recorded too. Takes the right to list and watch all three. `audit check` judges
+    cron jobs are recorded too. Takes the right to list and watch all three. `audit check` judges
     what was recorded.
 
     \b
