@@ -9,9 +9,14 @@ STAMP := $(VENV)/.installed
 # An option, if its variable was given to make; one of that name in the environment means nothing.
 given = $(if $(filter command,$(origin $(1))),$(2) '$($(1))')
 
-TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser --dist=loadfile --no-loadscope-reorder --durations=15
+# An option without a value, if its variable is 1, yes or true; the environment counts here.
+switched = $(if $(filter 1 yes true,$($(1))),$(2))
 
-NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3"; exit 1; }
+TESTS := --ignore=tests/e2e --ignore=tests/packaging --ignore=tests/charts --ignore=tests/browser \
+  --dist=loadfile --no-loadscope-reorder --durations=15
+
+NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+  || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3"; exit 1; }
 
 # Finding and building programs takes nothing but Python, so it need not wait for the virtual environment.
 PROGRAMS = PYTHONPATH=dev $(if $(wildcard $(STAMP)),$(BIN)/python,$(PYTHON)) -m asyncjob_dev.binaries
@@ -23,7 +28,10 @@ beside_venv = @$(MAKE) --no-print-directory -j2 venv $(1) QUIET=1
 # forbids to keep byte code.
 export PYTHONDONTWRITEBYTECODE :=
 
-GENERATED := $(BIN)/python -m asyncjob.schema && cp dev/manifests/rbac.yaml charts/asyncjob/files/ && $(BIN)/python -m asyncjob_dev.reference && $(BIN)/python -m asyncjob_bench page
+GENERATED := $(BIN)/python -m asyncjob.schema \
+  && cp dev/manifests/rbac.yaml charts/asyncjob/files/ \
+  && $(BIN)/python -m asyncjob_dev.reference \
+  && $(BIN)/python -m asyncjob_bench page
 
 BENCH := $(BIN)/python -m asyncjob_bench
 
@@ -45,7 +53,8 @@ $(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproj
 
 lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
 	@for part in dev build docs worker operator; do \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$part.in -o requirements/$$part.txt || exit 1; \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    requirements/$$part.in -o requirements/$$part.txt || exit 1; \
 	done
 
 tools: ## find, download or build all programs of a control plane, which tests need, and say where they are
@@ -74,10 +83,12 @@ demo: ## the main job on a real API server: set up, shown, checked, torn down
 
 up: ## keep control plane, operator, gateway and workers running (APP=module:app QUEUES=a,b WORKERS=n SLOTS=n PORT=n GATEWAY_PORT=n)
 	$(call beside_venv,server-tools)
-	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) $(call given,SLOTS,--slots) $(call given,QUEUES,--queues) $(call given,PORT,--port) $(call given,GATEWAY_PORT,--gateway-port)
+	@$(BIN)/python -m asyncjob_dev up $(call given,APP,--app) $(call given,WORKERS,--workers) \
+	  $(call given,SLOTS,--slots) $(call given,QUEUES,--queues) $(call given,PORT,--port) \
+	  $(call given,GATEWAY_PORT,--gateway-port)
 
 down: $(STAMP) ## stop what `make up` started; jobs are kept (WIPE=1 forgets them)
-	@$(BIN)/python -m asyncjob_dev down $(if $(filter 1 yes true,$(WIPE)),--wipe)
+	@$(BIN)/python -m asyncjob_dev down $(call switched,WIPE,--wipe)
 
 status: $(STAMP) ## say what `make up` keeps running
 	@$(BIN)/python -m asyncjob_dev status
@@ -105,35 +116,44 @@ test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones
 	$(BIN)/pytest tests -m "not soak and not alone" $(TESTS) --numprocesses=3
 
 prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model LONG=1)
-	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(if $(filter 1 yes true,$(LONG)),--long)
+	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(call switched,LONG,--long)
 
 soak: $(STAMP) tools ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives
 	$(BIN)/pytest tests -m "soak and not alone" $(TESTS) --numprocesses=2
 	$(BIN)/pytest tests -m alone $(TESTS) --numprocesses=0
 
 simulate: $(STAMP) ## operator, workers and gateway under seeded faults in virtual time; a failing seed tells its story (SEED=n MINUTES=n LIVES=n)
-	@$(BIN)/python -m asyncjob_simulation $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,LIVES,--lives)
+	@$(BIN)/python -m asyncjob_simulation $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
+	  $(call given,LIVES,--lives)
 
 simulate-mutations: $(STAMP) ## plant each of the known bugs and search for it twice, ten CPU minutes at most (BUG='lost wakeup' SEED=n MINUTES=n WRITE=1)
-	@$(BIN)/python -m asyncjob_simulation.mutations $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(if $(filter 1 yes true,$(WRITE)),--write) $(call given,BUG,--)
+	@$(BIN)/python -m asyncjob_simulation.mutations $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
+	  $(call switched,WRITE,--write) $(call given,BUG,--)
 
 simulate-resources: $(STAMP) ## generated changes of queues, schedules and control fields come to what their last spec comes to when made fresh (SEED=n MINUTES=n LIVES=n)
-	@$(BIN)/python -m asyncjob_simulation.resource_lives $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,LIVES,--lives)
+	@$(BIN)/python -m asyncjob_simulation.resource_lives $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
+	  $(call given,LIVES,--lives)
 
-perturb: $(STAMP) tools ## interfere with operator, worker and gateway at each of their requests on a real API server, and compare the ends (SCENARIO=name PART=name CALL=n|name WHEN=before|after|lost|merged|gap|late|stale|stale-start AT=writes|reads|events MINUTES=n SEED=n JOURNAL=file)
-	@$(BIN)/python -m asyncjob_perturbation $(call given,SCENARIO,--scenario) $(call given,PART,--part) $(call given,CALL,--call) $(call given,WHEN,--when) $(call given,AT,--at) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOURNAL,--journal)
+perturb: $(STAMP) tools ## interfere with operator, worker and gateway at each of their requests on a real API server, and compare the ends (SCENARIO=name PART=name CALL=n|name WHEN=moment AT=writes|reads|events MINUTES=n SEED=n JOURNAL=file)
+	@$(BIN)/python -m asyncjob_perturbation $(call given,SCENARIO,--scenario) $(call given,PART,--part) \
+	  $(call given,CALL,--call) $(call given,WHEN,--when) $(call given,AT,--at) $(call given,MINUTES,--minutes) \
+	  $(call given,SEED,--seed) $(call given,JOURNAL,--journal)
 
 mutants: $(STAMP) ## change the pure code in one place at a time; a test has to fail (MODULE=part-of-path MINUTES=n SEED=n JOBS=n AGAIN=1)
-	@$(BIN)/python -m asyncjob_dev.mutants $(call given,MODULE,--module) $(call given,MINUTES,--minutes) $(call given,SEED,--seed) $(call given,JOBS,--jobs) $(if $(filter 1 yes true,$(AGAIN)),--again)
+	@$(BIN)/python -m asyncjob_dev.mutants $(call given,MODULE,--module) $(call given,MINUTES,--minutes) \
+	  $(call given,SEED,--seed) $(call given,JOBS,--jobs) $(call switched,AGAIN,--again)
 
 fuzz: $(STAMP) ## give parsers what nobody would write, with fresh seeds (SEED=n MINUTES=n EXAMPLES=n)
-	@$(BIN)/python -m asyncjob_dev.fuzz $(call given,SEED,--seed) $(call given,MINUTES,--minutes) $(call given,EXAMPLES,--examples)
+	@$(BIN)/python -m asyncjob_dev.fuzz $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
+	  $(call given,EXAMPLES,--examples)
 
 chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 40 minutes (CELLS=a/plain,b SMALL=1 MINUTES=n SEED=n BURST=n OUT=file MERGE=1)
-	@$(BIN)/python -m asyncjob_chaos $(call given,CELLS,--cells) $(call given,MINUTES,--minutes) $(if $(filter 1 yes true,$(SMALL)),--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) $(if $(filter 1 yes true,$(MERGE)),--merge)
+	@$(BIN)/python -m asyncjob_chaos $(call given,CELLS,--cells) $(call given,MINUTES,--minutes) \
+	  $(call switched,SMALL,--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) \
+	  $(call switched,MERGE,--merge)
 
 bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet quarter of an hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
-	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(if $(filter 1 yes true,$(REPORT_ONLY)),--report-only)
+	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(call switched,REPORT_ONLY,--report-only)
 
 bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; twenty minutes (CURVES=a,b SCALE=small)
 	@$(BENCH) curves $(call given,CURVES,--curves) $(call given,SCALE,--scale)
@@ -154,7 +174,8 @@ image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAG
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
 operator-image: $(STAMP) ## build the image of operator and gateway likewise (IMAGE=name BASE=image)
-	@$(BIN)/python -m asyncjob_dev.images --file operator/Dockerfile --tag asyncjob-operator $(call given,IMAGE,--tag) $(call given,BASE,--base)
+	@$(BIN)/python -m asyncjob_dev.images --file operator/Dockerfile --tag asyncjob-operator \
+	  $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
 image-test: $(STAMP) tools ## build the worker's image and run jobs in it (root; buildah, debootstrap, runc)
 	$(BIN)/pytest tests/packaging
@@ -185,7 +206,8 @@ docs-serve: $(VENV)/.docs-installed ## show the documentation on this machine, a
 	@$(BIN)/python -m asyncjob_dev.site serve $(call given,PORT,--port)
 
 verify: generate lint types ## regenerate, lint, check types, and demand a clean tree
-	@changed=$$(git status --porcelain); [ -z "$$changed" ] || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
+	@changed=$$(git status --porcelain); [ -z "$$changed" ] \
+	  || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
 
 dist: $(STAMP) chart-tools ## build wheels and source archives of the three distributions, and package the chart, into dist
 	@$(BIN)/python -m asyncjob_dev.rehearsal --steps wheels,chart
