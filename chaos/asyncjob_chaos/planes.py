@@ -46,7 +46,7 @@ class PlaneNeeds:
 
 
 @dataclass(frozen=True)
-class Site:
+class PreparedPlane:
     """A running control plane, and what was put beside it."""
 
     plane: ControlPlane
@@ -60,7 +60,7 @@ class Planes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._number = 0
-        self._shared: Site | None = None
+        self._shared: PreparedPlane | None = None
         self._running = ExitStack()
 
     def __enter__(self) -> Self:
@@ -70,21 +70,21 @@ class Planes:
         self._running.close()
 
     @contextmanager
-    def of(self, needs: PlaneNeeds) -> Iterator[Site]:
+    def of(self, needs: PlaneNeeds) -> Iterator[PreparedPlane]:
         """Give a control plane for one cell; a shared one that the cell has broken is replaced."""
         if needs.alone:
-            with self._start(needs) as site:
-                yield site
+            with self._start(needs) as prepared:
+                yield prepared
             return
         if self._shared is None:
             self._shared = self._running.enter_context(self._start(needs))
-        site = self._shared
+        prepared = self._shared
         try:
-            yield site
+            yield prepared
         except BaseException:
             self._forget()
             raise
-        if not site.plane.api.answers("/readyz"):
+        if not prepared.plane.api.answers("/readyz"):
             self._forget()
 
     def _forget(self) -> None:
@@ -92,7 +92,7 @@ class Planes:
         self._running.close()
 
     @contextmanager
-    def _start(self, needs: PlaneNeeds) -> Iterator[Site]:
+    def _start(self, needs: PlaneNeeds) -> Iterator[PreparedPlane]:
         self._number += 1
         folder = self._folder / f"plane-{self._number}"
         folder.mkdir()
@@ -112,7 +112,7 @@ class Planes:
             )
             plane = stack.enter_context(ControlPlane(options))
             install(plane)
-            yield Site(plane, log, disk)
+            yield PreparedPlane(plane, log, disk)
 
 
 def _audit_flags(folder: Path, log: Path | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from asyncjob_chaos.errors import ImpossibleHereError
 from asyncjob_chaos.judging.outcomes import Outcomes
 from asyncjob_chaos.judging.signs import Sign, signs_of_ends, signs_of_requests
 from asyncjob_chaos.judging.trace import HandlerTrace
-from asyncjob_chaos.judging.verdict import CellTimes, Evidence, Verdict, judge
+from asyncjob_chaos.judging.verdict import CellRecord, CellTimes, Verdict, judge
 from asyncjob_chaos.matrix import Cell
 from asyncjob_chaos.planes import Planes
 from asyncjob_chaos.target import FaultTarget, running
@@ -47,8 +47,8 @@ def _run(cell: Cell, planes: Planes, folder: Path, burst: int) -> Verdict:
     namespace = cell.name.replace("/", "-")
     home = folder / namespace
     fault = cell.fault
-    with planes.of(fault.setup.plane) as site:
-        with running(site, home, namespace, cell.load, fault.setup) as target:
+    with planes.of(fault.setup.plane) as prepared:
+        with running(prepared, home, namespace, cell.load, fault.setup) as target:
             target.burst = burst
             transitions = target.transitions()
             time.sleep(WARM_SECONDS)
@@ -75,12 +75,14 @@ def _judge(cell: Cell, target: FaultTarget, times: CellTimes) -> Verdict:
     for file in target.handler_records:
         records.add_file(str(file))
     checker = HistoryChecker(
-        CheckOptions(floors=RetentionFloors(), manual_deletions=target.site.audit_log is not None),
-        log if target.site.audit_log else None,
+        CheckOptions(
+            floors=RetentionFloors(), manual_deletions=target.prepared.audit_log is not None
+        ),
+        log if target.prepared.audit_log else None,
         records if target.handler_records else None,
     )
     report = checker.check(outcomes.seen(read_history(str(target.history))))
-    found = Evidence(target.load.accepted, outcomes, _trace(target), report, times)
+    found = CellRecord(target.load.accepted, outcomes, _trace(target), report, times)
     verdict = judge(cell.name, found)
     verdict.signs = target.signs + signs_of_ends(report.ends) + signs_of_requests(events)
     verdict.signs[Sign.WATCH_EXPIRED] += len(report.gaps)

@@ -33,7 +33,7 @@ from asyncjob_chaos.errors import ChaosError
 from asyncjob_chaos.handlers import TRACE_VARIABLE
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.load import Load, LoadKind
-from asyncjob_chaos.planes import PlaneNeeds, Site
+from asyncjob_chaos.planes import PlaneNeeds, PreparedPlane
 from asyncjob_chaos.tools.clocks import WrongClock
 from asyncjob_chaos.tools.disks import SmallDisk, small_disk
 from asyncjob_chaos.tools.proxy import NetworkProxy
@@ -88,10 +88,12 @@ class Setup:
 class FaultTarget:
     """The running processes of one cell."""
 
-    def __init__(self, site: Site, folder: Path, namespace: str, kind: LoadKind) -> None:
-        self.site = site
-        self.plane = site.plane
-        self.api = site.plane.api
+    def __init__(
+        self, prepared: PreparedPlane, folder: Path, namespace: str, kind: LoadKind
+    ) -> None:
+        self.prepared = prepared
+        self.plane = prepared.plane
+        self.api = prepared.plane.api
         self.folder = folder
         self.namespace = namespace
         self.signs: Counter[Sign] = Counter()
@@ -104,7 +106,7 @@ class FaultTarget:
         self.burst = 2_000
         """How many jobs a burst has."""
 
-        self._audit_from = _size(site.audit_log)
+        self._audit_from = _size(prepared.audit_log)
         self._kind = kind
         self._load: Load | None = None
         self._pods: DevPods | None = None
@@ -298,8 +300,8 @@ class FaultTarget:
 
     def audit_events(self) -> Iterator[bytes]:
         """Yield the lines of the API server's audit log since the processes began."""
-        if self.site.audit_log is not None:
-            with self.site.audit_log.open("rb") as log:
+        if self.prepared.audit_log is not None:
+            with self.prepared.audit_log.open("rb") as log:
                 log.seek(self._audit_from)
                 yield from log
 
@@ -404,10 +406,10 @@ class FaultTarget:
 
 @contextmanager
 def running(
-    site: Site, folder: Path, namespace: str, kind: LoadKind, setup: Setup
+    prepared: PreparedPlane, folder: Path, namespace: str, kind: LoadKind, setup: Setup
 ) -> Iterator[FaultTarget]:
     """Run the processes of a cell."""
-    target = FaultTarget(site, folder, namespace, kind)
+    target = FaultTarget(prepared, folder, namespace, kind)
     try:
         target.start(setup)
         yield target

@@ -153,7 +153,7 @@ class ProcessDiedError(DevError):
         super().__init__(f"{sentences}\nThe end of the log of {name}:\n{tail}")
 
 
-class PortTakenError(ProcessDiedError):
+class ProcessPortTakenError(ProcessDiedError):
     """Another process listens on the port."""
 
     code = "port-taken"
@@ -329,7 +329,7 @@ class NoFreeBlockError(NodeError):
         super().__init__(f"no network between {first} and {last} is free on this machine")
 
 
-class CommandFailedError(NodeError):
+class NodeCommandError(NodeError):
     """A program that sets up or serves the node ended with an error."""
 
     def __init__(self, command: Sequence[str], returncode: int, said: str) -> None:

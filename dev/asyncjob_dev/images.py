@@ -25,7 +25,7 @@ import click
 from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import DevError, EngineFailedError, NoBaseError, NoEngineError
-from asyncjob_dev.progress import Progress, note
+from asyncjob_dev.progress import ProgressLine, note
 
 ROOT = Path(__file__).parents[2]
 
@@ -176,7 +176,7 @@ def find_base(engine: Engine, dockerfile: Path, environ: Mapping[str, str]) -> s
     wanted = default_base(dockerfile)
     if engine.has(wanted):
         return wanted
-    with Progress(f"fetching {wanted}"):
+    with ProgressLine(f"fetching {wanted}"):
         reason = engine.pull(wanted)
     if not reason:
         return wanted
@@ -210,7 +210,9 @@ def _debootstrap_base(engine: Engine, cache: BinaryCache, mirror: str) -> str:
 
 def _bootstrap(archive: Path, mirror: str) -> None:
     with (
-        Progress(f"making a base image of Debian {DEBIAN_RELEASE}, about a minute the first time"),
+        ProgressLine(
+            f"making a base image of Debian {DEBIAN_RELEASE}, about a minute the first time"
+        ),
         tempfile.TemporaryDirectory(prefix="base-", dir=archive.parent) as folder,
     ):
         root = Path(folder) / "root"
@@ -301,7 +303,7 @@ def build_image(engine: Engine, recipe: BuildRequest, environ: Mapping[str, str]
     given = [f"--build-arg={name}={value}" for name, value in arguments.items()]
     with (
         tempfile.TemporaryDirectory(prefix="build-") as folder,
-        Progress(f"building {recipe.tag} on {base} with {engine.name}"),
+        ProgressLine(f"building {recipe.tag} on {base} with {engine.name}"),
     ):
         files = ["--file", str(recipe.dockerfile), "--tag", recipe.tag]
         engine.build([*files, *given, *pip_secrets(Path(folder), environ)], ROOT)

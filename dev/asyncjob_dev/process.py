@@ -26,7 +26,7 @@ from signal import SIGKILL, Signals
 from typing import Protocol, Self
 
 from asyncjob_dev import launch
-from asyncjob_dev.errors import NotReadyError, PortTakenError, ProcessDiedError
+from asyncjob_dev.errors import NotReadyError, ProcessDiedError, ProcessPortTakenError
 from asyncjob_dev.files import tail
 
 POLL_INTERVAL = 0.02
@@ -186,7 +186,7 @@ def usual_cause(log: str) -> str:
 
 def process_died_error(name: str, returncode: int, log: str) -> ProcessDiedError:
     """Return the error for a process that ended too early."""
-    kind = PortTakenError if PORT_TAKEN in log.lower() else ProcessDiedError
+    kind = ProcessPortTakenError if PORT_TAKEN in log.lower() else ProcessDiedError
     return kind(name, returncode, log, usual_cause(log))
 
 

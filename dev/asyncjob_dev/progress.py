@@ -18,7 +18,7 @@ def note(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-class Progress:
+class ProgressLine:
     """Context manager: announces `text`, counts by `clock`, and ends with the time it took.
 
     Whoever knows how far it is says so in `detail`.

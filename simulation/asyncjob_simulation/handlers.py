@@ -25,7 +25,7 @@ RARE: Final = "rare"
 
 
 @dataclass(eq=False, slots=True)
-class Run:
+class RecordedCall:
     """One call of a handler."""
 
     uid: str
@@ -56,22 +56,22 @@ class Run:
 
 
 @dataclass
-class HandlerRecord:
+class HandlerCalls:
     """All calls of handlers, and what is wrong with them; `report` is told of that."""
 
     loop: SimulationLoop
-    runs: dict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    runs: dict[str, list[RecordedCall]] = field(default_factory=lambda: defaultdict(list))
     problems: list[tuple[str, str]] = field(default_factory=list)
     """Name of the job, and what is wrong."""
 
-    on_begin: Callable[[Run], None] = lambda _: None
+    on_begin: Callable[[RecordedCall], None] = lambda _: None
     """Called with each new run."""
 
-    def begin(self, job: JobContext, *, heeds_stops: bool = True) -> Run:
+    def begin(self, job: JobContext, *, heeds_stops: bool = True) -> RecordedCall:
         """Note that a handler begins."""
         process = current_process()
         assert process is not None  # handlers run in workers only
-        run = Run(job.uid, job.name, job.attempt, process, self.loop.time(), heeds_stops)
+        run = RecordedCall(job.uid, job.name, job.attempt, process, self.loop.time(), heeds_stops)
         for other in self.runs[job.uid]:
             if other.attempt == run.attempt:
                 self._wrong(run, f"attempt {run.attempt} runs a second time")
@@ -81,22 +81,22 @@ class HandlerRecord:
         self.on_begin(run)
         return run
 
-    def step(self, run: Run) -> None:
+    def step(self, run: RecordedCall) -> None:
         """Note that a handler does something that others can see."""
         now = self.loop.time()
         newer = [one for one in self.runs[run.uid] if one.attempt > run.attempt]
         if newer and run.heeds_stops and not run.stood_still(now):
             self._wrong(run, f"{_words(run)} goes on after {_words(newer[0])} has begun")
 
-    def end(self, run: Run, *, returned: bool) -> None:
+    def end(self, run: RecordedCall, *, returned: bool) -> None:
         """Note that a handler has ended."""
         run.ended, run.returned = self.loop.time(), returned
 
-    def _wrong(self, run: Run, words: str) -> None:
+    def _wrong(self, run: RecordedCall, words: str) -> None:
         self.problems.append((run.name, words))
 
 
-def _words(run: Run) -> str:
+def _words(run: RecordedCall) -> str:
     return f"attempt {run.attempt} in {run.process.name}"
 
 
@@ -109,7 +109,7 @@ async def _pause(seconds: float, *, heeds_stops: bool) -> None:
         await asyncio.sleep(seconds)
 
 
-def make_app(record: HandlerRecord, *, serves_rare: bool = False) -> WorkerApp:
+def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
     """Return an app whose handlers do as their payload says, maybe with one more type of jobs."""
     app = WorkerApp()
 

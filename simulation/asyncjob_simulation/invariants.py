@@ -26,7 +26,7 @@ from asyncjob_simulation.apiserver.storage import Change
 from asyncjob_simulation.clocks import true_time
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
-from asyncjob_simulation.handlers import HandlerRecord, Run
+from asyncjob_simulation.handlers import HandlerCalls, RecordedCall
 from asyncjob_simulation.history import History
 from asyncjob_simulation.processes import Process
 from asyncjob_simulation.story import Recorder
@@ -52,7 +52,7 @@ TAKEN_AWAY: Final = frozenset({"LeaseExpired", "WorkerCrashed", "WorkerGone"})
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class BrokenInvariant:
     """A promise that was broken, with the object that it was about."""
 
     promise: str
@@ -89,7 +89,7 @@ class Invariants:
     server: ApiServer
     loop: SimulationLoop
     recorder: Recorder
-    handlers: HandlerRecord
+    handlers: HandlerCalls
     processes: Mapping[str, Process]
     is_gentle: bool = False
     """Whether nothing may cost a job an attempt: requests alone go wrong, and few of them."""
@@ -103,7 +103,7 @@ class Invariants:
     knows_jobs: set[str] = field(default_factory=set)
     """Names of the processes that have read the list of jobs."""
 
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[BrokenInvariant] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
     known: dict[str, str] = field(default_factory=dict)
     """Name of each job that there ever was, by UID."""
@@ -129,7 +129,7 @@ class Invariants:
 
     def broken(self, promise: str, about: str, words: str) -> None:
         """Take down that a promise was broken."""
-        violation = Violation(promise, about, words)
+        violation = BrokenInvariant(promise, about, words)
         self.recorder.note("INVARIANT", str(violation), about)
         self.violations.append(violation)
 
@@ -361,7 +361,7 @@ class Invariants:
 
     # ---- handlers
 
-    def on_handler(self, run: Run) -> None:
+    def on_handler(self, run: RecordedCall) -> None:
         """Judge that a handler begins."""
         lease = self._leases.get(run.uid)
         if run.name in self.unanswered:
@@ -374,7 +374,7 @@ class Invariants:
             words = f"{run.process.name} begins what {lease.actor} holds"
             self.broken("a handler begins with a lease", run.name, words)
 
-    def _answered_since(self, run: Run) -> bool:
+    def _answered_since(self, run: RecordedCall) -> bool:
         """Return whether the answer to its claim was read only after its process stood still."""
         worker = run.process.container
         return self.answered.get((worker.name, run.name), float("-inf")) >= worker.last_held

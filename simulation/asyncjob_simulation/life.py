@@ -43,8 +43,8 @@ from asyncjob_simulation.cluster import (
 from asyncjob_simulation.dice import Dice, FaultChooser
 from asyncjob_simulation.event_loop import FIRST_MOMENT, MOMENT, SimulationLoop, StuckError
 from asyncjob_simulation.fault_plan import FaultPlan
-from asyncjob_simulation.handlers import HandlerRecord, make_app
-from asyncjob_simulation.invariants import Invariants, Violation
+from asyncjob_simulation.handlers import HandlerCalls, make_app
+from asyncjob_simulation.invariants import BrokenInvariant, Invariants
 from asyncjob_simulation.isolated import start_isolated
 from asyncjob_simulation.knowledge import Knowledge
 from asyncjob_simulation.network import Network
@@ -95,7 +95,7 @@ class Outcome:
     """What came of one simulation."""
 
     seed: int
-    violations: Sequence[Violation]
+    violations: Sequence[BrokenInvariant]
     digest: str
     counts: Counter[str]
     faults: dict[str, str]
@@ -145,7 +145,7 @@ class Life:
         self._chooser = FaultChooser(dice, options.allowed)
         self._processes: dict[str, Process] = {}
         self._accesses = WorkerAccesses()
-        self._handlers = HandlerRecord(loop)
+        self._handlers = HandlerCalls(loop)
         swarm = self._swarm = swarm_of(dice)
         self._has_election = not dice.happens("two leaders", TWO_LEADERS_CHANCE)
         server = new_server(loop, seed)

@@ -43,7 +43,7 @@ from asyncjob_simulation.clocks import quiet, true_time, virtual_world
 from asyncjob_simulation.cluster import NAMESPACE, OPERATOR, WORKER, Cluster, Replica, new_server
 from asyncjob_simulation.dice import Dice, FaultChooser
 from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
-from asyncjob_simulation.handlers import HandlerRecord, make_app
+from asyncjob_simulation.handlers import HandlerCalls, make_app
 from asyncjob_simulation.life import prepare_process
 from asyncjob_simulation.network import Network, Rates
 from asyncjob_simulation.processes import Process
@@ -120,7 +120,7 @@ class QuietCluster:
         self.loop = loop = SimulationLoop(random.Random(f"turns/{seed}"))
         loop.set_exception_handler(lambda *_: None)  # the dead leave tasks behind
         recorder = Recorder(loop, keeps_lines=False)
-        self.handlers = HandlerRecord(loop)
+        self.handlers = HandlerCalls(loop)
         self._seed = seed
         self._accesses = WorkerAccesses()
         self._processes: dict[str, Process] = {}
@@ -414,7 +414,7 @@ def control_promises(_: Object, end: Object) -> list[tuple[str, object, object]]
 
 
 @dataclass(frozen=True)
-class Kind:
+class LifeKind:
     """One kind of life."""
 
     name: str
@@ -461,9 +461,11 @@ def _control_spec(dice: Dice, number: int) -> Object:
 
 
 KINDS: Final = (
-    Kind("queue", _queue_spec, _queue_life, queue_promises, 260.0),
-    Kind("schedule", _cron_spec, _cron_life, cron_promises, 600.0, frozenset({"runs", "begin"})),
-    Kind(
+    LifeKind("queue", _queue_spec, _queue_life, queue_promises, 260.0),
+    LifeKind(
+        "schedule", _cron_spec, _cron_life, cron_promises, 600.0, frozenset({"runs", "begin"})
+    ),
+    LifeKind(
         "control fields",
         _control_spec,
         _control_life,
@@ -474,7 +476,7 @@ KINDS: Final = (
 )
 
 
-def try_seed(kind: Kind, seed: int) -> list[LifeDifference]:
+def try_seed(kind: LifeKind, seed: int) -> list[LifeDifference]:
     """Let one resource live, and compare it with a fresh one."""
     dice = Dice(seed)
     specs = [kind.make(dice, number) for number in range(CHANGES)]
@@ -494,7 +496,7 @@ def try_seed(kind: Kind, seed: int) -> list[LifeDifference]:
     return found
 
 
-def _end_of(kind: Kind, specs: Sequence[Object], seed: int) -> Object:
+def _end_of(kind: LifeKind, specs: Sequence[Object], seed: int) -> Object:
     cluster = QuietCluster(seed)
     end = cluster.run(partial(kind.live, specs, kind.begins_at))
     # As in `simulate`: what the dead have left is freed here, and not to be heard of.

@@ -13,7 +13,7 @@ from asyncjob.cli.connection import RETRY_SECONDS, ConnectionOptions
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.entry import run
-from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.client.portal import Portal
 from support.explained import check_code
 from support.fake_api import iterate
@@ -50,7 +50,7 @@ class Shell:
     @contextmanager
     def _straight(self, place: ConnectionOptions) -> Iterator[DirectCluster]:
         self.places.append(place)
-        api = ApiServer(self.cluster, patience=RETRY_SECONDS)
+        api = KubernetesCalls(self.cluster, patience=RETRY_SECONDS)
         yield DirectCluster(place.namespace or "tests", api, cast("Portal", MemoryPortal()))
 
     def _sleep(self, seconds: float) -> None:

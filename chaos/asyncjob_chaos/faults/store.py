@@ -47,7 +47,7 @@ def _reach_quota(target: FaultTarget) -> Iterator[None]:
 
 @contextmanager
 def _fill_disk(target: FaultTarget) -> Iterator[None]:
-    disk, etcd = target.site.disk, target.plane.etcd
+    disk, etcd = target.prepared.disk, target.plane.etcd
     assert disk is not None
     disk.fill()
     client, deadline, number = EtcdClient(etcd), time.monotonic() + DYING_SECONDS, 0

@@ -92,7 +92,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CellRecord:
     """What a cell has left behind."""
 
     accepted: Sequence[Accepted]
@@ -102,7 +102,7 @@ class Evidence:
     times: CellTimes = CellTimes()
 
 
-def judge(cell: str, found: Evidence) -> Verdict:
+def judge(cell: str, found: CellRecord) -> Verdict:
     """Return the verdict on one cell."""
     accepted, outcomes, trace = found.accepted, found.outcomes, found.trace
     verdict = Verdict(cell, jobs=len(outcomes.jobs.keys() | {one.name for one in accepted}))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from asyncjob_dev.errors import CacheUnusableError, DiskFullError
-from asyncjob_dev.progress import Progress
+from asyncjob_dev.progress import ProgressLine
 
 
 def is_executable(path: Path) -> bool:
@@ -122,5 +122,5 @@ def _wait_for(file: TextIO, name: str) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.seek(0)
-        with Progress(f"waiting for {holder_text(file.read())}, which is getting {name}"):
+        with ProgressLine(f"waiting for {holder_text(file.read())}, which is getting {name}"):
             fcntl.flock(file, fcntl.LOCK_EX)

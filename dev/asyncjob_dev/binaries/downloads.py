@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.errors import ChecksumMismatchError, DownloadError
-from asyncjob_dev.progress import Progress
+from asyncjob_dev.progress import ProgressLine
 
 CONNECT_TIMEOUT = 5.0
 CHUNK = 1 << 20
@@ -98,7 +98,7 @@ class ArchiveDownload:
         url = release.url.format(version=release.version, platform=self._target)
         packed = self._cache.draft(self._cache.root / "downloads" / "envtest.tar.gz")
         try:
-            with Progress(f"downloading etcd, kube-apiserver, kubectl {release.version}"):
+            with ProgressLine(f"downloading etcd, kube-apiserver, kubectl {release.version}"):
                 actual = self._download(url, packed)
             if actual != release.sha512[self._target]:
                 raise ChecksumMismatchError(url, release.sha512[self._target], actual)
@@ -160,7 +160,10 @@ class DebianPackage:
 
     def install(self, version: str) -> bool:
         """Put the tools into the cache; returns whether that went well."""
-        with tempfile.TemporaryDirectory() as name, Progress(f"downloading {PACKAGE} {version}"):
+        with (
+            tempfile.TemporaryDirectory() as name,
+            ProgressLine(f"downloading {PACKAGE} {version}"),
+        ):
             folder = Path(name)
             self._run("apt-get", "download", f"{PACKAGE}={version}", cwd=folder)
             for package in folder.glob("*.deb"):

@@ -32,7 +32,7 @@ from asyncjob_dev.binaries.packages import (
 )
 from asyncjob_dev.binaries.pins import OWN_VERSION, Pin
 from asyncjob_dev.errors import BinaryError, GoMissingError, GoTooOldError
-from asyncjob_dev.progress import Progress, note
+from asyncjob_dev.progress import ProgressLine, note
 
 KUBERNETES_PREFIX = "k8s.io/kubernetes/"
 VERSION_VARIABLES = {
@@ -151,7 +151,7 @@ class _Run:
         self._targets = targets
         self._finished = finished
         self._counts = BuildCounts([target.pin.tool for target in targets])
-        self._progress = Progress(f"building {', '.join(it.pin.tool for it in targets)}")
+        self._progress = ProgressLine(f"building {', '.join(it.pin.tool for it in targets)}")
         self._commands: list[GoCommand] = []
         self._linked: list[tuple[Target, GoCommand]] = []
 

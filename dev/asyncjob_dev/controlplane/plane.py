@@ -19,7 +19,7 @@ from asyncjob_dev.controlplane import datadir
 from asyncjob_dev.controlplane.datadir import DataDir
 from asyncjob_dev.controlplane.options import ControlPlaneOptions, ControlPlanePaths
 from asyncjob_dev.controlplane.processes import ControlPlaneProcesses, make_processes
-from asyncjob_dev.errors import DevError, KubectlError, PortTakenError
+from asyncjob_dev.errors import DevError, KubectlError, ProcessPortTakenError
 from asyncjob_dev.files import write_private
 from asyncjob_dev.ports import free_ports
 from asyncjob_dev.process import ManagedProcess, wait_until
@@ -96,7 +96,7 @@ class ControlPlane:
                 self._bring_up(made, layout, token)
             except BaseException as error:
                 made.stop()
-                if left and isinstance(error, PortTakenError):
+                if left and isinstance(error, ProcessPortTakenError):
                     continue
                 raise
             return made

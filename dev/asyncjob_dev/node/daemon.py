@@ -18,7 +18,7 @@ import click
 
 from asyncjob_dev.api import Api
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError, CommandFailedError, DevError
+from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError, DevError, NodeCommandError
 from asyncjob_dev.files import write_private
 from asyncjob_dev.node import components, host
 from asyncjob_dev.node.components import NODE_NAME, NodeComponents, write_configs
@@ -103,7 +103,7 @@ def load_pause(parts: NodeComponents, plan: NodePlan) -> None:
     command = parts.ctr("images", "import", "-")
     done = subprocess.run(command, input=packed, capture_output=True, check=False)
     if done.returncode:
-        raise CommandFailedError(command, done.returncode, done.stderr.decode(errors="replace"))
+        raise NodeCommandError(command, done.returncode, done.stderr.decode(errors="replace"))
 
 
 def is_ready(api: Api) -> bool:

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from asyncjob_dev.errors import CommandFailedError, LeftoverError
+from asyncjob_dev.errors import LeftoverError, NodeCommandError
 from asyncjob_dev.node.plan import NodeNetwork, NodePaths, load_plan, nodes_in
 from asyncjob_dev.progress import note
 
@@ -71,10 +71,10 @@ INSIDE = "eth0"
 
 
 def run_command(*command: str) -> str:
-    """Run a program of the machine; raises CommandFailedError."""
+    """Run a program of the machine; raises NodeCommandError."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CommandFailedError(command, done.returncode, done.stderr or done.stdout)
+        raise NodeCommandError(command, done.returncode, done.stderr or done.stdout)
     return done.stdout
 
 
@@ -106,7 +106,7 @@ def disconnect_veth(block: NodeNetwork, owner: str) -> None:
     """
     if _owner(block.device) != owner:
         return
-    with suppress(CommandFailedError):
+    with suppress(NodeCommandError):
         run_command("ip", "link", "delete", block.device)
     if _owner(block.device) == owner:
         raise LeftoverError(f"network device {block.device}")
@@ -120,7 +120,7 @@ def _set_address(device: str, address: str, *enter: str) -> None:
 def _owner(device: str) -> str:
     try:
         shown = json.loads(run_command("ip", "-json", "link", "show", device))
-    except CommandFailedError:
+    except NodeCommandError:
         return ""
     return str(shown[0].get("ifalias", ""))
 

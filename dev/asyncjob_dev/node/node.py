@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from asyncjob_dev.binaries import Resolver, default_resolver
-from asyncjob_dev.errors import CommandFailedError, NodeInUseError, NodeNotUpError
+from asyncjob_dev.errors import NodeCommandError, NodeInUseError, NodeNotUpError
 from asyncjob_dev.node import host, init
 from asyncjob_dev.node.components import NodeComponents
 from asyncjob_dev.node.plan import (
@@ -26,7 +26,7 @@ from asyncjob_dev.node.plan import (
 )
 from asyncjob_dev.node.programs import NAMESPACES, resolve_programs
 from asyncjob_dev.process import ManagedProcess, wait_until
-from asyncjob_dev.progress import Progress
+from asyncjob_dev.progress import ProgressLine
 
 START_LOCK = Path("/run/asyncjob-nodes.lock")
 READY_SECONDS = 180.0
@@ -76,7 +76,7 @@ class Node:
     def start(self) -> None:
         """Return when the node is ready; else leave nothing behind."""
         found = resolve_programs(self._resolver, self._environ)
-        with Progress(f"starting the node {self.layout.name}"):
+        with ProgressLine(f"starting the node {self.layout.name}"):
             with self._exclusively():
                 self._start_first_process(found)
             try:
@@ -109,7 +109,7 @@ class Node:
                 self.enter(*command), stdin=packed, capture_output=True, text=True, check=False
             )
         if done.returncode:
-            raise CommandFailedError(command, done.returncode, done.stderr)
+            raise NodeCommandError(command, done.returncode, done.stderr)
 
     def _start_first_process(self, found: Mapping[str, str]) -> None:
         if self.is_up:

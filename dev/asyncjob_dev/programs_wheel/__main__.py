@@ -16,7 +16,7 @@ from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.platforms import platform_name
 from asyncjob_dev.programs_wheel.archive import TAGS, Program, write_wheel
 from asyncjob_dev.programs_wheel.licences import licences
-from asyncjob_dev.progress import Progress
+from asyncjob_dev.progress import ProgressLine
 from asyncjob_dev.rehearsal.distributions import commit_time
 from asyncjob_dev.signals import click_errors
 
@@ -40,12 +40,12 @@ def build(root: Path, platform: str, out: Path) -> Path:
     built = Resolver(environ, target=platform).build(SERVER_TOOLS)
     texts: dict[str, bytes] = {}
     cache = BinaryCache(cache_dir(environ))
-    with tempfile.TemporaryDirectory() as scratch, Progress("collecting licences"):
+    with tempfile.TemporaryDirectory() as scratch, ProgressLine("collecting licences"):
         env = go_environment(environ, cache.go, Path(scratch))
         for tool in SERVER_TOOLS:
             texts |= licences(read_pin(tool), shutil.which("go") or "go", env)
     project = tomllib.loads((root / "dev/pyproject.toml").read_text(encoding="utf-8"))["project"]
-    with Progress("packing"):
+    with ProgressLine("packing"):
         return write_wheel(
             out,
             platform=platform,

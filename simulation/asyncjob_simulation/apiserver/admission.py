@@ -13,7 +13,7 @@ from typing import Any, Final
 from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, authorizer, compiled
 from asyncjob_simulation.apiserver.errors import PolicyError, StatusError
 from asyncjob_simulation.apiserver.identities import Identity
-from asyncjob_simulation.apiserver.rbac import Action, Authorizer
+from asyncjob_simulation.apiserver.rbac import Action, RbacAuthorizer
 from asyncjob_simulation.apiserver.resources import ADMISSION_GROUP, Resource
 from asyncjob_simulation.apiserver.storage import Storage
 
@@ -113,7 +113,7 @@ def _message(rule: Validation, activation: Activation) -> str:
 class Admission:
     """Judges writes by the policies that are stored and bound."""
 
-    def __init__(self, storage: Storage, authorizer_: Authorizer) -> None:
+    def __init__(self, storage: Storage, authorizer_: RbacAuthorizer) -> None:
         self._storage = storage
         self._authorizer = authorizer_
         self._ends = (-1, -1)

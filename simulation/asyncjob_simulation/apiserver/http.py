@@ -68,7 +68,7 @@ class MemoryPool:
         self._connections = connections
         self._user_agent = user_agent
         self._free = asyncio.Semaphore(limit) if limit else None
-        self._open: dict[EventStream, None] = {}
+        self._open: dict[WatchBody, None] = {}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -125,7 +125,7 @@ class MemoryPool:
                 raise aiohttp.ServerDisconnectedError
         if response.watch is None:
             return MemoryResponse(response, None)
-        stream = EventStream(self._connections, response.watch, call, request, self._open)
+        stream = WatchBody(self._connections, response.watch, call, request, self._open)
         return MemoryResponse(response, stream)
 
     def _arrive(
@@ -171,7 +171,7 @@ class MemoryResponse:
 
     connection: Final = None
 
-    def __init__(self, response: Response, stream: "EventStream | None") -> None:
+    def __init__(self, response: Response, stream: "WatchBody | None") -> None:
         self.status = response.status
         self.headers = CIMultiDict(response.headers)
         for words in response.warnings:
@@ -212,7 +212,7 @@ class _Body:
         return data
 
 
-class EventStream:
+class WatchBody:
     """The body of a watch: events come when they happen, or as late as the faults want."""
 
     def __init__(
@@ -221,7 +221,7 @@ class EventStream:
         watch: Watch,
         call: Call,
         request: Request,
-        open_streams: "dict[EventStream, None]",
+        open_streams: "dict[WatchBody, None]",
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._connections = connections

@@ -30,7 +30,7 @@ class Action:
     name: str = ""
 
 
-class Authorizer:
+class RbacAuthorizer:
     """Answers by the roles in the storage; an answer holds until one of them changes."""
 
     def __init__(self, storage: Storage) -> None:

@@ -10,7 +10,7 @@ from asyncjob_simulation.apiserver.identities import (
     account_identity,
     pod_identity,
 )
-from asyncjob_simulation.apiserver.rbac import Action, Authorizer
+from asyncjob_simulation.apiserver.rbac import Action, RbacAuthorizer
 from asyncjob_simulation.apiserver.resources import Target
 from asyncjob_simulation.apiserver.storage import Storage
 from asyncjob_simulation.apiserver.timestamps import whole_seconds
@@ -27,7 +27,7 @@ class Reviewer:
         self,
         storage: Storage,
         tokens: Tokens,
-        authorizer: Authorizer,
+        authorizer: RbacAuthorizer,
         clock: Callable[[], float],
     ) -> None:
         self._storage = storage

@@ -39,7 +39,7 @@ _TYPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     """A validation in CEL; one that reads `oldSelf` holds for changes only."""
 
     expression: str
@@ -278,7 +278,7 @@ class Schema:
 
     @staticmethod
     def _check_rule(
-        rule: Rule, value: Json, activation: Activation, path: str, found: Findings
+        rule: ValidationRule, value: Json, activation: Activation, path: str, found: Findings
     ) -> None:
         try:
             holds = activation.evaluate(compiled(rule.expression)) is True
@@ -333,10 +333,10 @@ class Schema:
         return value
 
 
-def _rule(source: Mapping[str, Any]) -> Rule:
+def _rule(source: Mapping[str, Any]) -> ValidationRule:
     expression = source["rule"]
     compiled(expression)  # a rule that cannot be asked is found when it is installed
-    return Rule(
+    return ValidationRule(
         expression=expression,
         message=source.get("message", f"failed rule: {expression}"),
         message_expression=source.get("messageExpression", ""),
@@ -345,7 +345,7 @@ def _rule(source: Mapping[str, Any]) -> Rule:
     )
 
 
-def _message(rule: Rule, activation: Activation) -> str:
+def _message(rule: ValidationRule, activation: Activation) -> str:
     if not rule.message_expression:
         return rule.message
     try:

@@ -28,7 +28,7 @@ from asyncjob_simulation.apiserver.identities import (
     impersonated,
 )
 from asyncjob_simulation.apiserver.patches import apply_json_patch, merge
-from asyncjob_simulation.apiserver.rbac import Action, Authorizer
+from asyncjob_simulation.apiserver.rbac import Action, RbacAuthorizer
 from asyncjob_simulation.apiserver.reads import Reader
 from asyncjob_simulation.apiserver.resources import CRDS, Registry, Target
 from asyncjob_simulation.apiserver.reviews import Reviewer
@@ -87,7 +87,7 @@ class ApiServer:
     ) -> None:
         self.clock = clock
         self.storage = Storage(clock)
-        self._authorizer = Authorizer(self.storage)
+        self._authorizer = RbacAuthorizer(self.storage)
         admission = Admission(self.storage, self._authorizer)
         self.writer = Writer(self.storage, admission, clock, seed)
         self.reader = Reader(self.storage, clock)

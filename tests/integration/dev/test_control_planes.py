@@ -18,8 +18,8 @@ from asyncjob_dev.errors import (
     ApiUnavailableError,
     DataDirInUseError,
     KubectlError,
-    PortTakenError,
     ProcessDiedError,
+    ProcessPortTakenError,
 )
 from asyncjob_dev.ports import free_ports
 from support.signals import ignoring
@@ -162,7 +162,7 @@ def test_a_taken_port_is_a_clear_error_and_leaves_nothing_running() -> None:
         options = ControlPlaneOptions(
             api_port=taken.getsockname()[1], with_controller_manager=False
         )
-        with pytest.raises(PortTakenError) as caught:
+        with pytest.raises(ProcessPortTakenError) as caught:
             ControlPlane(options).start()
     text = str(caught.value)
     assert "kube-apiserver ended with" in text

@@ -14,8 +14,8 @@ from asyncjob_chaos.judging.trace import HandlerTrace
 from asyncjob_chaos.judging.verdict import (
     ANY_END,
     Accepted,
+    CellRecord,
     CellTimes,
-    Evidence,
     Verdict,
     judge,
     missing_in_matrix,
@@ -77,7 +77,7 @@ class Cell:
         outcomes = Outcomes()
         report = HistoryChecker(CheckOptions()).check(outcomes.seen(self.history.end()))
         trace = HandlerTrace.of(self.trace)
-        return judge("stop-long/plain", Evidence(self.accepted, outcomes, trace, report, HEALED))
+        return judge("stop-long/plain", CellRecord(self.accepted, outcomes, trace, report, HEALED))
 
 
 def test_a_cell_in_which_every_job_ends_once_holds() -> None:

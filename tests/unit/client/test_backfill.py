@@ -7,7 +7,7 @@ import pytest
 from asyncjob.client import JobsClient
 from asyncjob.client.connection import Answer, Call
 from asyncjob.client.errors import InvalidRequestError, JobStateError
-from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.client.kubernetes.cron_jobs import backfill
 from asyncjob.client.options import build_backfill
 from asyncjob.rest.resources import BackfillAsk
@@ -41,7 +41,11 @@ def written(cron_job: dict[str, Any], *, replace: bool = False) -> Any:
     there = {"metadata": {"name": "n", "namespace": "s", "resourceVersion": "7"}, **cron_job}
     there["spec"] = spec
     server = Schedules(there)
-    run(backfill(ApiServer(server, patience=0), "s", "n", BackfillAsk(**SPAN, replace=replace)))
+    run(
+        backfill(
+            KubernetesCalls(server, patience=0), "s", "n", BackfillAsk(**SPAN, replace=replace)
+        )
+    )
     return server.written
 
 

@@ -10,7 +10,7 @@ from asyncjob import columns
 from asyncjob.client.connection import Answer, Call
 from asyncjob.client.errors import InvalidRequestError
 from asyncjob.client.errors import NotFoundError as ClientNotFoundError
-from asyncjob.client.kubernetes.calls import TABLE_CONTENT_TYPE, ApiServer
+from asyncjob.client.kubernetes.calls import TABLE_CONTENT_TYPE, KubernetesCalls
 from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.client.kubernetes.jobs import selector_params
 from asyncjob.errors import ExpiredError, ObjectNotFoundError
@@ -85,7 +85,7 @@ def test_a_list_that_took_too_long_is_begun_again() -> None:
     api.put(stored("a"))
     api.put(stored("b"))
     path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{NAMESPACE}/asyncjobs"
-    found = run(ApiServer(api, 5.0).list_all(path, (), lambda obj: child(obj, "metadata")))
+    found = run(KubernetesCalls(api, 5.0).list_all(path, (), lambda obj: child(obj, "metadata")))
     assert [text(metadata, "name") for metadata in found] == ["a", "b"]
     assert len(api.calls) == 3
 
@@ -103,7 +103,7 @@ def test_later_pages_of_a_list_as_of_a_version_are_asked_for_by_their_token_alon
     api = Paged()
     version = (("resourceVersion", "7"), ("resourceVersionMatch", "Exact"))
     params = (("labelSelector", "a=b"), *version)
-    assert len(run(ApiServer(api, 5.0).list_all("/path", params, lambda obj: obj))) == 2
+    assert len(run(KubernetesCalls(api, 5.0).list_all("/path", params, lambda obj: obj))) == 2
     first, second = (dict(call.params) for call in api.calls)
     assert first["resourceVersionMatch"] == "Exact"
     assert {*second} == {"limit", "continue", "labelSelector"}

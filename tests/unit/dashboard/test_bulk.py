@@ -5,15 +5,15 @@ from asyncjob.rest.listing import BulkFailure, BulkReport, Selection
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.pages.dead_letters import (
     MAX_BULK_JOBS,
-    BulkAction,
+    BulkForm,
     bulk_report_page,
     confirmation_page,
-    read_bulk_action,
+    read_bulk_form,
 )
 
 
-def asked(**form: list[str]) -> BulkAction:
-    read = read_bulk_action(form)
+def asked(**form: list[str]) -> BulkForm:
+    read = read_bulk_form(form)
     assert read
     return read
 
@@ -32,9 +32,9 @@ def test_all_means_the_dead_letters_that_match_the_filters() -> None:
 
 
 def test_nothing_selected_wrong_filters_and_unknown_actions_ask_for_nothing() -> None:
-    assert read_bulk_action({"action": ["redrive"]}) is None
-    assert read_bulk_action({"action": ["redrive-all"], "filters": ["newer=soon"]}) is None
-    assert read_bulk_action({"action": ["delete"], "id": ["a"]}) is None
+    assert read_bulk_form({"action": ["redrive"]}) is None
+    assert read_bulk_form({"action": ["redrive-all"], "filters": ["newer=soon"]}) is None
+    assert read_bulk_form({"action": ["delete"], "id": ["a"]}) is None
 
 
 def test_no_more_are_touched_than_were_confirmed_and_never_more_than_a_request_has_time_for() -> (

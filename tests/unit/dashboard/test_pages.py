@@ -19,7 +19,7 @@ from asyncjob_gateway.dashboard.links import MEDIA_TYPES, Links, assets
 from asyncjob_gateway.dashboard.pages.dead_letters import (
     bulk_report_page,
     confirmation_page,
-    read_bulk_action,
+    read_bulk_form,
 )
 from asyncjob_gateway.dashboard.pages.jobs import make_job_list
 from asyncjob_gateway.dashboard.pages.queues import QueueCounts, make_queues_page
@@ -81,7 +81,7 @@ def evil_pages() -> dict[str, str]:
     filters = read_filters(QueryParams({"text": EVIL, "newer": EVIL, "label": EVIL}))
     page = Page(items=[evil_job(phase) for phase in Phase], next=EVIL, total=99)
     jobs = make_job_list(page, filters, LINKS, NOW, path="/jobs", cursor=EVIL)
-    asked = read_bulk_action({"action": ["redrive"], "id": [EVIL], "filters": [EVIL]})
+    asked = read_bulk_form({"action": ["redrive"], "id": [EVIL], "filters": [EVIL]})
     assert asked
     done = BulkReport(matched=9, done=[EVIL], failed=[BulkFailure(id=EVIL, detail=EVIL)])
     queue = QueueInfo(name=EVIL, namespace="n", configured=True, paused=True, counts={"Queued": 1})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asyncjob_dev.errors import NotReadyError, PortTakenError, ProcessDiedError
+from asyncjob_dev.errors import NotReadyError, ProcessDiedError, ProcessPortTakenError
 from asyncjob_dev.process import ManagedProcess, usual_cause
 
 
@@ -43,7 +43,7 @@ def test_a_taken_port_is_told_apart(tmp_path: Path) -> None:
     process = shell(
         tmp_path, "echo listen tcp: bind: address already in use; exit 1", ready=lambda: False
     )
-    with pytest.raises(PortTakenError, match="Its port is taken"):
+    with pytest.raises(ProcessPortTakenError, match="Its port is taken"):
         process.start()
 
 
@@ -52,7 +52,7 @@ def test_the_log_of_an_earlier_start_is_not_blamed(tmp_path: Path) -> None:
     process = shell(tmp_path, "echo something else; exit 1", ready=lambda: False)
     with pytest.raises(ProcessDiedError) as caught:
         process.start()
-    assert not isinstance(caught.value, PortTakenError)
+    assert not isinstance(caught.value, ProcessPortTakenError)
     assert "address already in use" not in str(caught.value)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from asyncjob_dev.progress import Progress
+from asyncjob_dev.progress import ProgressLine
 
 
 class Terminal(io.StringIO):
@@ -19,20 +19,20 @@ def seven_seconds() -> Callable[[], float]:
 
 
 def fail(stream: io.StringIO) -> None:
-    with Progress("building etcd", stream, seven_seconds()):
+    with ProgressLine("building etcd", stream, seven_seconds()):
         raise RuntimeError("no")
 
 
 def test_a_log_gets_a_line_at_the_start_and_one_at_the_end() -> None:
     stream = io.StringIO()
-    with Progress("building etcd", stream, seven_seconds()):
+    with ProgressLine("building etcd", stream, seven_seconds()):
         pass
     assert stream.getvalue() == "building etcd … 0 s\nbuilding etcd … done after 7 s\n"
 
 
 def test_a_terminal_gets_one_line_that_is_overwritten() -> None:
     stream = Terminal()
-    with Progress("building etcd", stream, seven_seconds()):
+    with ProgressLine("building etcd", stream, seven_seconds()):
         pass
     assert stream.getvalue().count("\n") == 1
     assert stream.getvalue().count("\r") == 2
@@ -51,7 +51,7 @@ def test_how_far_it_is_stands_in_the_line_until_it_is_done(
 ) -> None:
     monkeypatch.setattr("asyncjob_dev.progress.LOG_INTERVAL", 0.01)
     stream = io.StringIO()
-    with Progress("building etcd", stream, lambda: 0.0) as progress:
+    with ProgressLine("building etcd", stream, lambda: 0.0) as progress:
         progress.detail = "3 of 9 packages"
         while "3 of 9" not in stream.getvalue():
             pass
@@ -64,6 +64,6 @@ def test_a_line_is_never_wider_than_the_terminal_or_it_could_not_be_overwritten(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     stream = Terminal()
-    with Progress("building kube-apiserver", stream, seven_seconds()):
+    with ProgressLine("building kube-apiserver", stream, seven_seconds()):
         pass
     assert stream.getvalue().startswith("\r\x1b[Kbuilding kube-apise\r")

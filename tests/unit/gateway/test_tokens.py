@@ -14,7 +14,12 @@ from unit.gateway.conftest import Clock
 
 
 class Cluster:
-    """Accepts tokens that begin with `good`, and allows everything."""
+    """A session that answers reviews: tokens that begin with `good` are somebody's, all is allowed.
+
+    It records whose tokens it was asked about, which is what the tests count. The API server in
+    memory accepts only the tokens that it has issued, to accounts that exist; here thousands come
+    up, good ones as well, and a good one goes bad by itself.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -130,7 +130,12 @@ class Access:
 
 
 class Server:
-    """An API server that gives the answers it was told to, one after the other."""
+    """An API server on a socket that gives the answers it was told to, one after the other.
+
+    kopf's session is aiohttp's own and needs a socket; the API server in memory stands behind the
+    project's transport and has none. Nor would it give these answers: a token refused just once, a
+    page beyond its limit, an object 5,000 levels deep, a version that has expired at once.
+    """
 
     def __init__(self) -> None:
         self.answers: list[web.Response | bytes] = []

@@ -8,7 +8,7 @@ import pytest
 from asyncjob.names import CRON_JOBS, QUEUES
 from asyncjob_operator.core.admission import plan
 from asyncjob_simulation.dice import Dice
-from asyncjob_simulation.resource_lives import KINDS, Kind, try_seed
+from asyncjob_simulation.resource_lives import KINDS, LifeKind, try_seed
 from asyncjob_simulation.schema_values import made_value, spec_schema
 
 SEEDS = 2
@@ -18,7 +18,7 @@ LIMITED = 1
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_resource_comes_to_what_its_last_spec_says_whatever_it_was_before(kind: Kind) -> None:
+def test_a_resource_comes_to_what_its_last_spec_says_whatever_it_was_before(kind: LifeKind) -> None:
     found = [one for seed in range(SEEDS) for one in try_seed(kind, seed)]
     assert not found, "\n".join(line for one in found for line in one.lines())
 

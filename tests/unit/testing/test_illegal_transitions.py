@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob.testing import IllegalTransitionError
 from asyncjob.testing.clock import FakeClock
-from asyncjob.testing.store import JobStore, check_transition
+from asyncjob.testing.store import FakeJobStore, check_transition
 
 
 def status(phase: str, **fields: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_an_illegal_step_is_refused(
 
 
 def test_a_store_keeps_nothing_of_an_illegal_step() -> None:
-    store = JobStore(FakeClock(), "default")
+    store = FakeJobStore(FakeClock(), "default")
     record = store.create({"name": "j"}, {"type": "t", "queue": "default", "priority": 0})
     with pytest.raises(IllegalTransitionError):
         store.change_status(record, {"phase": "Succeeded"})

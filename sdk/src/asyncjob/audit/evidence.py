@@ -25,7 +25,7 @@ _DELETION_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class AuditedUser:
     """Who sent a request: the user, and the pod that its token is bound to, if any."""
 
     user: str
@@ -36,12 +36,12 @@ class AuditLog:
     """The accepted writes to AsyncJobs of an audit log, of any level."""
 
     def __init__(self) -> None:
-        self._writers: dict[int, Caller] = {}
+        self._writers: dict[int, AuditedUser] = {}
         self._deletions: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
         self.creations: dict[tuple[str, str], float] = {}
         """Namespace and name of each job whose creation was accepted → when."""
 
-        self._callers: dict[Caller, Caller] = {}
+        self._callers: dict[AuditedUser, AuditedUser] = {}
 
     def add_file(self, name: str) -> None:
         """Read a file of audit events, one a line; raises HistoryFileError."""
@@ -79,7 +79,7 @@ class AuditLog:
             case _:
                 pass
 
-    def writer_of(self, order: int) -> Caller | None:
+    def writer_of(self, order: int) -> AuditedUser | None:
         """Return who wrote the status of a version, None if the log does not tell."""
         return self._writers.pop(order, None)
 
@@ -91,10 +91,10 @@ class AuditLog:
         distance, user = min(near, default=(_DELETION_SECONDS + 1, ""))
         return user if distance <= _DELETION_SECONDS else None
 
-    def _caller(self, event: JsonObject) -> Caller:
+    def _caller(self, event: JsonObject) -> AuditedUser:
         user = child(event, "impersonatedUser") or child(event, "user")
         uids = items(child(user, "extra"), _POD_UID)
-        caller = Caller(intern(text(user, "username")), str(uids[0]) if uids else "")
+        caller = AuditedUser(intern(text(user, "username")), str(uids[0]) if uids else "")
         return self._callers.setdefault(caller, caller)
 
 

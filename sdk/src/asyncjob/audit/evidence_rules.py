@@ -6,7 +6,7 @@ from typing import Final
 
 from asyncjob.audit import catalog
 from asyncjob.audit.catalog import Broken, Subject, Violation
-from asyncjob.audit.evidence import AuditLog, Caller, HandlerRecord
+from asyncjob.audit.evidence import AuditedUser, AuditLog, HandlerRecord
 from asyncjob.audit.job_rules import REPORTED, TAKEN_AWAY
 from asyncjob.audit.job_version import JobVersion
 from asyncjob.audit.recorded_object import digest_of_recorded
@@ -171,7 +171,7 @@ class EvidenceChecker:
                     f"{run.stored} of {len(run.checkpoints)} being stored or replaced",
                 )
 
-    def _check_writer(self, was: JobVersion, now: JobVersion, caller: Caller) -> Broken:
+    def _check_writer(self, was: JobVersion, now: JobVersion, caller: AuditedUser) -> Broken:
         """Judge who wrote a version, by the one before."""
         who = f"{caller.user}{f' in pod {caller.pod_uid}' if caller.pod_uid else ''}"
         if was.phase == "Running":
@@ -184,7 +184,9 @@ class EvidenceChecker:
             yield catalog.FENCING_WRITER, message
 
 
-def _check_end_of_attempt(was: JobVersion, now: JobVersion, caller: Caller, who: str) -> Broken:
+def _check_end_of_attempt(
+    was: JobVersion, now: JobVersion, caller: AuditedUser, who: str
+) -> Broken:
     """Judge who wrote the status of a running job, or ended its attempt."""
     if caller.pod_uid == was.holder_uid:
         if now.reason in TAKEN_AWAY:

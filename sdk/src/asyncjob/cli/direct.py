@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from asyncjob.cli.connection import RETRY_SECONDS, ConnectionOptions
-from asyncjob.client.kubernetes.calls import ApiServer, translate_errors
+from asyncjob.client.kubernetes.calls import KubernetesCalls, translate_errors
 from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.client.portal import Portal
 from asyncjob.kube import KubeSession, load_access
@@ -26,7 +26,7 @@ class DirectCluster:
     """A cluster, and the thread that asks it; `namespace` is the one that kubectl would take."""
 
     namespace: str
-    api: ApiServer
+    api: KubernetesCalls
     portal: Portal
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -54,7 +54,7 @@ def open_cluster(connection: ConnectionOptions) -> Iterator[DirectCluster]:
         portal.close()
         raise
     try:
-        api = ApiServer(KubeConnection(session), patience=RETRY_SECONDS)
+        api = KubernetesCalls(KubeConnection(session), patience=RETRY_SECONDS)
         yield DirectCluster(session.access.namespace, api, portal)
     finally:
         portal.close(session.close)

@@ -19,7 +19,7 @@ def check_outcome(job: Job | None, job_id: str, *, raise_on_failure: bool) -> Jo
     return job
 
 
-class ResultStore(Protocol):
+class ResultFetcher(Protocol):
     """Fetches results that are kept outside of the job, blocking until done."""
 
     def fetch(self, reference: ResultReference) -> Json:
@@ -44,7 +44,7 @@ class LocatedResult:
 
     value: Json = None
     reference: ResultReference | None = None
-    store: ResultStore | None = None
+    store: ResultFetcher | None = None
 
     def read(self) -> Json:
         """Return the result; raises OffloadError."""
@@ -53,7 +53,7 @@ class LocatedResult:
         return self.store.fetch(self.reference)
 
 
-def result_of(job: Job, store: ResultStore | None) -> LocatedResult:
+def result_of(job: Job, store: ResultFetcher | None) -> LocatedResult:
     """Return the job's result; raises NoResultError, or ResultElsewhereError without a store."""
     if job.result_ref is not None:
         return stored_result(job.id, job.result_ref, store)
@@ -64,7 +64,7 @@ def result_of(job: Job, store: ResultStore | None) -> LocatedResult:
 
 
 def stored_result(
-    job_id: str, reference: ResultReference, store: ResultStore | None
+    job_id: str, reference: ResultReference, store: ResultFetcher | None
 ) -> LocatedResult:
     """Return the result at an address; raises ResultElsewhereError without a store."""
     if store is None:

@@ -125,7 +125,7 @@ class ReservedRun(Model):
     """True if a backfill requested the run."""
 
 
-class Reservation(Model):
+class RunReservation(Model):
     """Runs reserved by one operator. Only its holder creates them, so that each is created once."""
 
     by: Annotated[str, Field(max_length=256)]
@@ -214,7 +214,7 @@ class AsyncCronJobStatus(Model):
     claims: Count | None = None
     """Number of reservations made and renewed so far."""
 
-    reserved: Reservation | None = None
+    reserved: RunReservation | None = None
     """Runs that are about to be created."""
 
 

@@ -29,11 +29,11 @@ from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.testing.child_jobs import FakeChildJobs
 from asyncjob.testing.clock import FakeClock, HandlerTime, context_with_fake_time
 from asyncjob.testing.handler_messages import ClusterCall, Inbox, Report, SteppedContext
-from asyncjob.testing.store import JobStore
+from asyncjob.testing.store import FakeJobStore
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptServices:
+class FakeAttemptServices:
     """What all attempts share. `wake` tells that a handler has done something.
 
     `draw` decides the jitter of retries; `max_bytes` is the most that a result or checkpoint takes.
@@ -41,7 +41,7 @@ class AttemptServices:
 
     app: WorkerApp
     clock: FakeClock
-    store: JobStore
+    store: FakeJobStore
     resources: Resources
     wake: Callable[[], object]
     draw: float = 0.5
@@ -151,11 +151,14 @@ HandlerTask = asyncio.Task[object]
 _STOP_RANK: Final = {why: rank for rank, why in enumerate(Stop)}
 
 
-class Attempt:
+class FakeAttempt:
     """A claimed job's handler at work. `obj` is the job as the claim has stored it."""
 
     def __init__(
-        self, services: AttemptServices, obj: JsonObject, queue_cancel_grace: float | None = None
+        self,
+        services: FakeAttemptServices,
+        obj: JsonObject,
+        queue_cancel_grace: float | None = None,
     ) -> None:
         self._services = services
         self.job = read_job(obj)

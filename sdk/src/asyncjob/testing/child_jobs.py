@@ -14,7 +14,7 @@ from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.handler_messages import ClusterCall, Inbox
 from asyncjob.testing.manifests import read_job_manifest
-from asyncjob.testing.store import JobRecord, JobStore
+from asyncjob.testing.store import FakeJobStore, JobRecord
 
 T = TypeVar("T")
 
@@ -35,7 +35,9 @@ class FakeChildJobs:
     What is asked is done by the cluster in its turn, as a step of its own.
     """
 
-    def __init__(self, store: JobStore, clock: FakeClock, inbox: Inbox, parent_uid: str) -> None:
+    def __init__(
+        self, store: FakeJobStore, clock: FakeClock, inbox: Inbox, parent_uid: str
+    ) -> None:
         self._store = store
         self._clock = clock
         self._inbox = inbox
@@ -151,7 +153,7 @@ class FakeChildJobs:
             )
 
 
-def child_records(store: JobStore, uid: str) -> Sequence[JobRecord]:
+def child_records(store: FakeJobStore, uid: str) -> Sequence[JobRecord]:
     """Return the jobs that a job has submitted, in whichever attempt."""
     return [
         record

@@ -20,7 +20,7 @@ from asyncjob.app.resource_lifecycle import open_resources
 from asyncjob.free_json import MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
-from asyncjob.testing.attempt import AttemptServices
+from asyncjob.testing.attempt import FakeAttemptServices
 from asyncjob.testing.clock import DEFAULT_START, FakeClock, skip_sleeps
 from asyncjob.testing.errors import NotFakedError, StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
@@ -32,7 +32,7 @@ from asyncjob.testing.manifests import (
     read_job_manifest,
 )
 from asyncjob.testing.simulator import RunningAttempts, Simulator
-from asyncjob.testing.store import JobRecord, JobStore, QueueStore
+from asyncjob.testing.store import FakeJobStore, JobRecord, QueueStore
 
 
 class FakeCluster:
@@ -65,7 +65,7 @@ class FakeCluster:
         self._draw, self._patience, self._max_bytes = draw, patience, max_bytes
         self._job_numbers = itertools.count(1)
         self._queues = QueueStore()
-        self._store = JobStore(self.clock, namespace)
+        self._store = FakeJobStore(self.clock, namespace)
         self._running = False
         self._simulator: Simulator | None = None
         self._types = types
@@ -77,7 +77,7 @@ class FakeCluster:
         opening = open_resources(
             self._app, overrides=self._overrides, types=self._needed_resource_types()
         )
-        bench = AttemptServices(
+        services = FakeAttemptServices(
             self._app,
             self.clock,
             self._store,
@@ -86,7 +86,9 @@ class FakeCluster:
             self._draw,
             self._max_bytes,
         )
-        self._simulator = Simulator(bench, self._queues, self._running_attempts, self._concurrency)
+        self._simulator = Simulator(
+            services, self._queues, self._running_attempts, self._concurrency
+        )
         self._stack.enter_context(skip_sleeps())
         return self
 

@@ -24,7 +24,7 @@ from asyncjob.lifecycle.phase_change import (
 )
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
-from asyncjob.testing.attempt import Attempt, AttemptServices
+from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
 from asyncjob.testing.child_jobs import child_records
 from asyncjob.testing.errors import StuckError, TestKitError
 from asyncjob.testing.fake_operator import CreateRerun, DecisionInput, WaitUntil, decide
@@ -40,26 +40,26 @@ class RunningAttempts:
 
     def __init__(self, stall_seconds: float) -> None:
         self._stall_seconds = stall_seconds
-        self._attempts: dict[str, Attempt] = {}
-        self._hung: set[Attempt] = set()
+        self._attempts: dict[str, FakeAttempt] = {}
+        self._hung: set[FakeAttempt] = set()
         self._woken = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
-    def __iter__(self) -> Iterator[Attempt]:
+    def __iter__(self) -> Iterator[FakeAttempt]:
         return iter(list(self._attempts.values()))
 
     def __len__(self) -> int:
         return len(self._attempts)
 
-    def get(self, uid: str) -> Attempt | None:
+    def get(self, uid: str) -> FakeAttempt | None:
         """Return the attempt at a job, if one is under way."""
         return self._attempts.get(uid)
 
-    def add(self, attempt: Attempt) -> None:
+    def add(self, attempt: FakeAttempt) -> None:
         """Take note of an attempt that begins."""
         self._attempts[attempt.job.uid] = attempt
 
-    def remove(self, attempt: Attempt) -> None:
+    def remove(self, attempt: FakeAttempt) -> None:
         """Take note that one has ended."""
         del self._attempts[attempt.job.uid]
 
@@ -87,7 +87,7 @@ class RunningAttempts:
                 self._mark_hung(busy, lenient=lenient)
         return False
 
-    def _busy(self) -> set[Attempt]:
+    def _busy(self) -> set[FakeAttempt]:
         """Return who neither sleeps nor is known to hang."""
         awake = {attempt for attempt in self if not attempt.is_sleeping}
         self._hung &= awake
@@ -101,7 +101,7 @@ class RunningAttempts:
             return False
         return True
 
-    def _mark_hung(self, busy: set[Attempt], *, lenient: bool) -> None:
+    def _mark_hung(self, busy: set[FakeAttempt], *, lenient: bool) -> None:
         """Let time pass for handlers that hang, if lenient, and that ignore their stop."""
         stuck = sorted(attempt.job.name for attempt in busy if attempt.stopped is None)
         if stuck and not lenient:
@@ -131,7 +131,7 @@ class Simulator:
 
     def __init__(
         self,
-        services: AttemptServices,
+        services: FakeAttemptServices,
         queues: QueueStore,
         running: RunningAttempts,
         concurrency: int,
@@ -145,7 +145,7 @@ class Simulator:
         self._processes = itertools.count(1)
         self._process = next(self._processes)
         self._claims = itertools.count(1)
-        self._ended: list[Attempt] = []
+        self._ended: list[FakeAttempt] = []
 
     def step(self) -> bool:
         """Take one step that is due now; False if there is none."""
@@ -189,7 +189,7 @@ class Simulator:
         """Return the jobs that the job has submitted."""
         return child_records(self._store, record.view.uid)
 
-    def attempt_of(self, record: JobRecord) -> Attempt:
+    def attempt_of(self, record: JobRecord) -> FakeAttempt:
         """Return the attempt under way; raises TestKitError if the job is not running."""
         attempt = self._running.get(record.view.uid)
         if attempt is None:
@@ -260,7 +260,9 @@ class Simulator:
             return False
         record = max(waiting, key=lambda one: integer(one.spec, "priority"))
         self._store.change_status(record, self._claim_fields(record))
-        attempt = Attempt(self._services, record.obj, self._queues.cancel_grace(record.view.queue))
+        attempt = FakeAttempt(
+            self._services, record.obj, self._queues.cancel_grace(record.view.queue)
+        )
         self._running.add(attempt)
         attempt.start()
         return True

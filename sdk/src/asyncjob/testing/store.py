@@ -187,7 +187,7 @@ class JobRecord:
         return read_job(self.obj)
 
 
-class JobStore:
+class FakeJobStore:
     """The jobs of one namespace."""
 
     def __init__(self, clock: FakeClock, namespace: str) -> None:

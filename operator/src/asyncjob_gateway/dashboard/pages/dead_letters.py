@@ -40,7 +40,7 @@ _PAST_TENSE: Final = {"redrive": "redriven", "dismiss": "dismissed"}
 
 
 @dataclass(frozen=True, slots=True)
-class BulkAction:
+class BulkForm:
     """Redrive or dismiss: these, or all that match the filters, `limit` at most."""
 
     action: str
@@ -60,7 +60,7 @@ class BulkAction:
 class ConfirmationPage:
     """The question."""
 
-    bulk: BulkAction
+    bulk: BulkForm
     count: int
     matched: int
     question: str
@@ -81,7 +81,7 @@ class BulkReportPage:
     back: str
 
 
-def read_bulk_action(form: Form) -> BulkAction | None:
+def read_bulk_form(form: Form) -> BulkForm | None:
     """Return what a form asks for; None where that is nothing."""
     action, _, scope = field_value(form, "action").partition("-")
     written = field_value(form, "filters")
@@ -91,7 +91,7 @@ def read_bulk_action(form: Form) -> BulkAction | None:
     meant = filters.selection is not None if everything else bool(ids)
     if action not in _PAST_TENSE or not meant:
         return None
-    return BulkAction(
+    return BulkForm(
         action, everything, () if everything else ids, filters, written, _read_limit(form)
     )
 
@@ -101,7 +101,7 @@ def _read_limit(form: Form) -> int:
     return min(MAX_BULK_JOBS, int(text)) if _LIMIT_PATTERN.fullmatch(text) else MAX_BULK_JOBS
 
 
-def confirmation_page(action: BulkAction, matching: BulkReport, links: Links) -> ConfirmationPage:
+def confirmation_page(action: BulkForm, matching: BulkReport, links: Links) -> ConfirmationPage:
     """Return the question about those that were found."""
     count = len(matching.done)
     what = plural(count, "dead letter")
@@ -118,7 +118,7 @@ def confirmation_page(action: BulkAction, matching: BulkReport, links: Links) ->
     )
 
 
-def bulk_report_page(action: BulkAction, done: BulkReport, links: Links) -> BulkReportPage:
+def bulk_report_page(action: BulkForm, done: BulkReport, links: Links) -> BulkReportPage:
     """Return what became of each."""
     failed = [(one.id, links.job(one.id), one.detail) for one in done.failed]
     title = f"{plural(len(done.done), 'dead letter')} {_PAST_TENSE[action.action]}"
@@ -133,7 +133,7 @@ def bulk_report_page(action: BulkAction, done: BulkReport, links: Links) -> Bulk
     )
 
 
-def _back_url(action: BulkAction, links: Links) -> str:
+def _back_url(action: BulkForm, links: Links) -> str:
     return links.to("/dead-letters", action.filters.given)
 
 
@@ -202,7 +202,7 @@ async def show_dead_letters(request: Request) -> Response:
 async def confirm(request: Request) -> Response:
     """Say how many, and ask once more; nothing is done yet."""
     ctx, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
-    bulk = read_bulk_action(form)
+    bulk = read_bulk_form(form)
     if bulk is None:
         return see_other(ctx.links.to("/dead-letters", _list_query(form)))
     found = await _find_matching(ctx.request_context.operations, bulk)
@@ -213,7 +213,7 @@ async def confirm(request: Request) -> Response:
 async def run_bulk_action(request: Request) -> Response:
     """Do it, and say what became of each."""
     ctx, form = await form_context(request, rights.LIST_JOBS, rights.CONTROL_JOBS)
-    bulk = read_bulk_action(form)
+    bulk = read_bulk_form(form)
     if bulk is None:
         return see_other(ctx.links.to("/dead-letters", _list_query(form)))
     seconds = _TIME_SHARE * ctx.request_context.app.settings.request_timeout
@@ -226,7 +226,7 @@ def _list_query(form: Form) -> dict[str, str]:
     return filters.given
 
 
-async def _find_matching(operations: Operations, action: BulkAction) -> BulkReport:
+async def _find_matching(operations: Operations, action: BulkForm) -> BulkReport:
     if not action.all:
         return BulkReport(matched=len(action.ids), done=list(action.ids), dry_run=True)
     return await operations.redrive_many(
@@ -234,7 +234,7 @@ async def _find_matching(operations: Operations, action: BulkAction) -> BulkRepo
     )
 
 
-async def _apply_action(operations: Operations, action: BulkAction, seconds: float) -> BulkReport:
+async def _apply_action(operations: Operations, action: BulkForm, seconds: float) -> BulkReport:
     found, late = await _find_matching(operations, action), asyncio.Event()
     act = operations.redrive if action.action == "redrive" else operations.dismiss
     timer = asyncio.get_running_loop().call_later(seconds, late.set)

@@ -36,7 +36,7 @@ class QueueCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseCount:
+class PhaseLink:
     """So many jobs of a phase, and the list of them."""
 
     mark: PhaseBadge
@@ -52,7 +52,7 @@ class QueueRow:
     url: str
     paused: bool
     drained: bool
-    counts: list[PhaseCount]
+    counts: list[PhaseLink]
     oldest: DisplayTime | None
     workers: int
     slots: int
@@ -67,7 +67,7 @@ class QueuesPage:
     """All queues, and their jobs together."""
 
     queues: list[QueueRow]
-    totals: list[PhaseCount]
+    totals: list[PhaseLink]
     events: str
 
 
@@ -119,9 +119,9 @@ def _queue_row(queue: QueueInfo, counted: QueueCounts, links: Links, now: dateti
 
 def _phase_counts(
     counts: Mapping[str, int], phases: tuple[Phase, ...], links: Links, queue: str
-) -> list[PhaseCount]:
+) -> list[PhaseLink]:
     return [
-        PhaseCount(
+        PhaseLink(
             phase_badge(one), counts.get(one.value, 0), links.jobs(phase=one.value, queue=queue)
         )
         for one in phases

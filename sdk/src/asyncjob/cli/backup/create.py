@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from asyncjob.client.connection import Call, RetryBudget
-from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import RESTORED_FROM_ANNOTATION
@@ -40,7 +40,7 @@ class CreateResult:
 
 
 async def create_object(
-    api: ApiServer, path: str, manifest: JsonObject, *, dry_run: bool
+    api: KubernetesCalls, path: str, manifest: JsonObject, *, dry_run: bool
 ) -> CreateResult:
     """Create it in the collection of this path, or look at what has its name."""
     waiting, lost = RetryBudget(api.connection, api.patience), False
@@ -61,7 +61,7 @@ async def create_object(
             lost = True
 
 
-async def _get_existing(api: ApiServer, path: str, manifest: JsonObject) -> JsonObject | None:
+async def _get_existing(api: KubernetesCalls, path: str, manifest: JsonObject) -> JsonObject | None:
     name = text(child(manifest, "metadata"), "name")
     try:
         return await api.get(f"{path}/{name}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from asyncjob.cli.command_classes import SectionedCommand
-from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
+from asyncjob.cli.commands.wait import WaitOptions, wait_for_jobs
 from asyncjob.cli.connection import ConnectionOptions, with_connection
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.error_messages import for_each
@@ -43,7 +43,7 @@ def cancel(
     with cli.connect(connection) as jobs:
         changed, code = for_each(names, lambda name: jobs.cancel(name, cascade=cascade))
         if wait and changed:
-            request = WaitRequest([job.id for job in changed], Phase.CANCELLED)
+            request = WaitOptions([job.id for job in changed], Phase.CANCELLED)
             return wait_for_jobs(jobs, cli, request, printer) or code
     printer.outcomes(changed, lambda job: f"{job.id} {cancel_outcome(job)}")
     return code
@@ -125,7 +125,7 @@ def rerun(
     with cli.connect(connection) as jobs:
         changed, code = for_each(names, jobs.rerun)
         if wait and changed:
-            request = WaitRequest(
+            request = WaitOptions(
                 [one.id for one in changed], creation_grace=CREATION_GRACE_SECONDS
             )
             return wait_for_jobs(jobs, cli, request, printer) or code

@@ -5,7 +5,7 @@ from functools import partial
 import click
 
 from asyncjob.cli.command_classes import SectionedGroup
-from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
+from asyncjob.cli.commands.wait import WaitOptions, wait_for_jobs
 from asyncjob.cli.connection import ConnectionOptions, with_all_namespaces, with_connection
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.durations import TimeParam
@@ -76,7 +76,7 @@ def trigger(
         made = jobs.trigger(name)
         if wait:
             return wait_for_jobs(
-                jobs, cli, WaitRequest([made.id], creation_grace=CREATION_GRACE_SECONDS), printer
+                jobs, cli, WaitOptions([made.id], creation_grace=CREATION_GRACE_SECONDS), printer
             )
     printer.outcomes([made], lambda one: f"{one.id} will run now")
     return ExitCode.OK

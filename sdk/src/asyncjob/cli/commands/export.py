@@ -21,7 +21,7 @@ from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.output.printer import note
 from asyncjob.cli.output.tables import one_line
-from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.deep_json import TruncatedObject, is_deeper
 from asyncjob.errors import ExpiredError, InvalidError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
@@ -143,7 +143,7 @@ class ObjectPage:
             raise InvalidError(f"nested too deeply: {self.levels} levels of its page could be read")
 
 
-async def read_pages(api: ApiServer, path: str) -> AsyncGenerator[ObjectPage]:
+async def read_pages(api: KubernetesCalls, path: str) -> AsyncGenerator[ObjectPage]:
     """Yield a collection, from the start again where its resource version has expired.
 
     Raises ExpiredError where that happens again and again.

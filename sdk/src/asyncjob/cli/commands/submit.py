@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from asyncjob.cli.command_classes import SectionedCommand
-from asyncjob.cli.commands.wait import WaitRequest, wait_for_jobs
+from asyncjob.cli.commands.wait import WaitOptions, wait_for_jobs
 from asyncjob.cli.connection import ConnectionOptions, with_connection
 from asyncjob.cli.context import CliContext
 from asyncjob.cli.durations import DurationParam
@@ -95,7 +95,7 @@ def submit(
         outcome = submit_all(jobs, submissions, printer, quiet=wait)
         if not (wait and outcome.ids):
             return outcome.code
-        request = WaitRequest(outcome.ids, timeout=timeout)
+        request = WaitOptions(outcome.ids, timeout=timeout)
         return wait_for_jobs(jobs, cli, request, printer) or outcome.code
 
 

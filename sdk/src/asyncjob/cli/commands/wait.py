@@ -147,12 +147,12 @@ def wait(
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
     with cli.connect(connection) as jobs:
         return wait_for_jobs(
-            jobs, cli, WaitRequest(unique(names), target, timeout, poll, quiet), printer
+            jobs, cli, WaitOptions(unique(names), target, timeout, poll, quiet), printer
         )
 
 
 @dataclass(frozen=True)
-class WaitRequest:
+class WaitOptions:
     """What to wait for, in seconds."""
 
     names: Sequence[str]
@@ -164,7 +164,7 @@ class WaitRequest:
     """Seconds for which a job may not exist yet."""
 
 
-def wait_for_jobs(jobs: Jobs, cli: CliContext, request: WaitRequest, printer: Printer) -> ExitCode:
+def wait_for_jobs(jobs: Jobs, cli: CliContext, request: WaitOptions, printer: Printer) -> ExitCode:
     """Wait, show the jobs as they are then, and return the exit code."""
     watch, start, pauses = _Waiter(jobs, request), cli.monotonic(), poll_intervals(request.poll)
     while watch.poll(waited := cli.monotonic() - start) and waited < request.timeout:
@@ -187,7 +187,7 @@ class _Waiter:
     """The jobs that are waited for, as last seen."""
 
     jobs: Jobs
-    request: WaitRequest
+    request: WaitOptions
     latest: dict[str, Job] = field(default_factory=dict)
     codes: dict[str, ExitCode] = field(default_factory=dict)
     last_error: str = ""

@@ -45,7 +45,7 @@ def jobs_path(namespace: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiServer:
+class KubernetesCalls:
     """The API server as one client asks it. Raises the SDK's errors of the API server."""
 
     connection: Connection

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.client import errors
-from asyncjob.client.kubernetes.calls import ApiServer, resource_version, translate_errors
+from asyncjob.client.kubernetes.calls import KubernetesCalls, resource_version, translate_errors
 from asyncjob.client.kubernetes.jobs import list_jobs
 from asyncjob.errors import AsyncJobError, ConflictError, InvalidError, message_of
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
@@ -31,12 +31,12 @@ DecideChange = Callable[[JsonObject], JsonObject | None]
 """Spec of the job as read → what to change of it, None for nothing; raises where it may not be."""
 
 
-CheckJob = Callable[[ApiServer, JsonObject], Awaitable[None]]
+CheckJob = Callable[[KubernetesCalls, JsonObject], Awaitable[None]]
 """Job as read → nothing; raises where what else there is forbids the change."""
 
 
 async def apply_change(
-    api: ApiServer, path: str, decide: DecideChange, check: CheckJob | None = None
+    api: KubernetesCalls, path: str, decide: DecideChange, check: CheckJob | None = None
 ) -> JsonObject:
     """Apply a change and return the job; NotFoundError passes through."""
     refusal: InvalidError | None = None
@@ -132,7 +132,7 @@ class ControlCounter:
         return requested > done
 
 
-async def raise_counter(api: ApiServer, path: str, counter: ControlCounter) -> JsonObject:
+async def raise_counter(api: KubernetesCalls, path: str, counter: ControlCounter) -> JsonObject:
     """Request once more, after the request before has been acted on; returns the object."""
     since: float | None = None
     while True:
@@ -171,7 +171,7 @@ def _name(job: JsonObject) -> str:
 
 
 async def change_dead_letters(
-    api: ApiServer,
+    api: KubernetesCalls,
     namespace: str,
     request: BulkAsk,
     new_change: Callable[[], DecideChange],

@@ -15,12 +15,12 @@ from asyncjob.client.connection import Connection
 from asyncjob.client.errors import to_refusal
 from asyncjob.client.following import follow_job, watch_jobs
 from asyncjob.client.kubernetes import changes, cron_jobs, jobs, queues
-from asyncjob.client.kubernetes.calls import ApiServer, translate_errors
+from asyncjob.client.kubernetes.calls import KubernetesCalls, translate_errors
 from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.client.kubernetes.jobs import KubernetesJobSource, KubernetesJobStream
 from asyncjob.client.kubernetes.submitting import check_no_live_duplicate, submit_job
 from asyncjob.client.options import check_range
-from asyncjob.client.results import LocatedResult, ResultStore, result_of
+from asyncjob.client.results import LocatedResult, ResultFetcher, result_of
 from asyncjob.client.sync_client import InThread, SyncClient
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
@@ -61,7 +61,7 @@ class AsyncKubernetesJobsClient(AsyncClient):
         namespace: str,
         *,
         patience: float = DEFAULT_PATIENCE_SECONDS,
-        store: ResultStore | None = None,
+        store: ResultFetcher | None = None,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
         known_queue: jobs.KnownQueue | None = None,
@@ -70,7 +70,7 @@ class AsyncKubernetesJobsClient(AsyncClient):
 
         `known_queue` gives what is known of an AsyncQueue, so that none is read for a job.
         """
-        self._api = ApiServer(connection, patience)
+        self._api = KubernetesCalls(connection, patience)
         self._namespace = namespace
         self._store = store
         self._clock = clock
@@ -85,7 +85,7 @@ class AsyncKubernetesJobsClient(AsyncClient):
         *,
         context: str | None = None,
         patience: float = DEFAULT_PATIENCE_SECONDS,
-        store: ResultStore | None = None,
+        store: ResultFetcher | None = None,
     ) -> Self:
         """Return a client of one namespace; see `KubernetesJobsClient.connect`."""
         access = await load_access(kubeconfig, namespace, context)
@@ -281,7 +281,7 @@ class KubernetesJobsClient(SyncClient):
         *,
         context: str | None = None,
         patience: float = DEFAULT_PATIENCE_SECONDS,
-        store: ResultStore | None = None,
+        store: ResultFetcher | None = None,
     ) -> Self:
         """Return a client of one namespace.
 

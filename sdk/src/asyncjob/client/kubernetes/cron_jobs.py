@@ -1,7 +1,7 @@
 """Cron jobs: read, trigger, backfill, suspend."""
 
 from asyncjob.client import errors
-from asyncjob.client.kubernetes.calls import ApiServer
+from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.client.kubernetes.changes import (
     ControlCounter,
     DecideChange,
@@ -18,25 +18,27 @@ from asyncjob.rest.resources import BackfillAsk, CronJobInfo, cron_job_of
 from asyncjob.rest.submission import Submitted
 
 
-async def list_cron_jobs(api: ApiServer, namespace: str | None) -> list[CronJobInfo]:
+async def list_cron_jobs(api: KubernetesCalls, namespace: str | None) -> list[CronJobInfo]:
     """Return all cron jobs by name; namespace None: of all, one after the other."""
     found = await api.list_all(collection_path(namespace, CRON_JOBS), (), cron_job_of)
     return sorted(found, key=lambda one: (one.namespace, one.name))
 
 
-async def get_cron_job(api: ApiServer, namespace: str, name: str) -> CronJobInfo:
+async def get_cron_job(api: KubernetesCalls, namespace: str, name: str) -> CronJobInfo:
     """Return one cron job with spec and status."""
     return cron_job_of(await api.get(_path(namespace, name)), detailed=True)
 
 
-async def trigger(api: ApiServer, namespace: str, name: str) -> Submitted:
+async def trigger(api: KubernetesCalls, namespace: str, name: str) -> Submitted:
     """Ask for one run now; returns the job that it will be."""
     counter = ControlCounter("trigger", "triggers")
     await raise_counter(api, _path(namespace, name), counter)
     return Submitted(id=trigger_name(name, counter.number), created=True, phase=Phase.QUEUED)
 
 
-async def backfill(api: ApiServer, namespace: str, name: str, request: BackfillAsk) -> CronJobInfo:
+async def backfill(
+    api: KubernetesCalls, namespace: str, name: str, request: BackfillAsk
+) -> CronJobInfo:
     """Ask for the runs of times gone by."""
     found = await apply_change(api, _path(namespace, name), _set_backfill(request))
     return cron_job_of(found, detailed=True)
@@ -62,7 +64,7 @@ def _set_backfill(request: BackfillAsk) -> DecideChange:
 
 
 async def set_suspended(
-    api: ApiServer, namespace: str, name: str, *, suspended: bool
+    api: KubernetesCalls, namespace: str, name: str, *, suspended: bool
 ) -> CronJobInfo:
     """Suspend a cron job or let it go on."""
     decide = set_field("suspend", suspended, default=False)

@@ -12,7 +12,7 @@ from datetime import datetime
 from asyncjob.client import errors
 from asyncjob.client.connection import Call
 from asyncjob.client.errors import InvalidRequestError, JobNotFoundError
-from asyncjob.client.kubernetes.calls import ApiServer, Params, jobs_path, translate_errors
+from asyncjob.client.kubernetes.calls import KubernetesCalls, Params, jobs_path, translate_errors
 from asyncjob.client.options import check_name
 from asyncjob.errors import ForbiddenError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
@@ -44,7 +44,7 @@ KnownQueue = Callable[[str], JsonObject | None]
 
 
 async def get_job(
-    api: ApiServer, namespace: str, job_id: str, known_queue: KnownQueue | None = None
+    api: KubernetesCalls, namespace: str, job_id: str, known_queue: KnownQueue | None = None
 ) -> Job:
     """Return the job; of one that waits, with what it waits for by its queue.
 
@@ -68,7 +68,7 @@ def _queue_of_waiting(job: JsonObject) -> str | None:
     return text(child(job, "spec"), "queue", "default")
 
 
-async def _read_queue(api: ApiServer, namespace: str, name: str) -> JsonObject | None:
+async def _read_queue(api: KubernetesCalls, namespace: str, name: str) -> JsonObject | None:
     """Return the AsyncQueue; without the right to read it, nothing."""
     try:
         return await api.get(queue_path(namespace, name))
@@ -77,7 +77,7 @@ async def _read_queue(api: ApiServer, namespace: str, name: str) -> JsonObject |
 
 
 async def list_jobs(
-    api: ApiServer, namespace: str | None, selection: Selection, now: datetime
+    api: KubernetesCalls, namespace: str | None, selection: Selection, now: datetime
 ) -> list[JobSummary]:
     """Return all jobs that match, newest first; namespace None: of all."""
     found = await _all_matching(api, namespace, selection, now)
@@ -85,7 +85,7 @@ async def list_jobs(
 
 
 async def list_page(
-    api: ApiServer,
+    api: KubernetesCalls,
     namespace: str,
     selection: Selection,
     now: datetime,
@@ -105,7 +105,7 @@ async def list_page(
 
 
 async def _all_matching(
-    api: ApiServer, namespace: str | None, selection: Selection, now: datetime
+    api: KubernetesCalls, namespace: str | None, selection: Selection, now: datetime
 ) -> list[JobSummary]:
     return await api.list_all(
         jobs_path(namespace), selector_params(selection), _summary_if_matching(selection, now)
@@ -162,7 +162,7 @@ def _event_version(event: JsonObject) -> str:
 class KubernetesJobSource:
     """A job on Kubernetes."""
 
-    api: ApiServer
+    api: KubernetesCalls
     namespace: str
     job_id: str
 
@@ -196,7 +196,7 @@ class KubernetesJobSource:
 class KubernetesJobStream:
     """Jobs on Kubernetes that match; namespace None: of all."""
 
-    api: ApiServer
+    api: KubernetesCalls
     namespace: str | None
     selection: Selection
     clock: Callable[[], datetime]

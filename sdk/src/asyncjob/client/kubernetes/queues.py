@@ -9,7 +9,7 @@ from asyncjob.client import errors
 from asyncjob.client.connection import Call
 from asyncjob.client.kubernetes.calls import (
     TABLE_CONTENT_TYPE,
-    ApiServer,
+    KubernetesCalls,
     Params,
     jobs_path,
 )
@@ -32,7 +32,9 @@ _WORKER_LEASES: Final = (("labelSelector", f"{COMPONENT_LABEL}={WORKER_COMPONENT
 _RUNNING_JOBS: Final = (("fieldSelector", "status.phase=Running"),)
 
 
-async def list_workers(api: ApiServer, namespace: str | None, now: datetime) -> list[WorkerInfo]:
+async def list_workers(
+    api: KubernetesCalls, namespace: str | None, now: datetime
+) -> list[WorkerInfo]:
     """Return the live workers by name, each with how many jobs it runs; namespace None: of all.
 
     The jobs come as a table. The CRD of the minor version before has no column of workers: none of
@@ -45,7 +47,7 @@ async def list_workers(api: ApiServer, namespace: str | None, now: datetime) -> 
 
 
 async def list_live_workers(
-    api: ApiServer, namespace: str | None, now: datetime
+    api: KubernetesCalls, namespace: str | None, now: datetime
 ) -> list[WorkerInfo]:
     """Return the workers that are not silent by the caller's clock."""
 
@@ -66,7 +68,9 @@ PhaseCounts = Mapping[tuple[str, str], Mapping[str, int]]
 """Namespace and queue → phase → jobs."""
 
 
-async def list_queues(api: ApiServer, namespace: str | None, now: datetime) -> list[QueueInfo]:
+async def list_queues(
+    api: KubernetesCalls, namespace: str | None, now: datetime
+) -> list[QueueInfo]:
     """Return all queues by name; namespace None: of all namespaces, one after the other.
 
     What no AsyncQueue counts is counted here, as a table.
@@ -81,7 +85,7 @@ async def list_queues(api: ApiServer, namespace: str | None, now: datetime) -> l
     return sorted(found, key=lambda queue: (queue.namespace, queue.name))
 
 
-async def get_queue(api: ApiServer, namespace: str, name: str, now: datetime) -> QueueInfo:
+async def get_queue(api: KubernetesCalls, namespace: str, name: str, now: datetime) -> QueueInfo:
     """Return one queue; one without an AsyncQueue is open and unlimited."""
     try:
         return queue_of(await api.get(_queue_path(namespace, name)))
@@ -92,7 +96,7 @@ async def get_queue(api: ApiServer, namespace: str, name: str, now: datetime) ->
 
 
 async def set_paused(
-    api: ApiServer, namespace: str, name: str, now: datetime, *, paused: bool
+    api: KubernetesCalls, namespace: str, name: str, now: datetime, *, paused: bool
 ) -> QueueInfo:
     """Pause or resume; only a pause creates the AsyncQueue where there is none."""
     body: dict[str, Json] = {"spec": {"paused": paused}}
@@ -129,7 +133,7 @@ def queue_without_object(
     )
 
 
-async def _count_jobs(api: ApiServer, namespace: str | None, params: Params) -> PhaseCounts:
+async def _count_jobs(api: KubernetesCalls, namespace: str | None, params: Params) -> PhaseCounts:
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     rows = await _list_cells(api, namespace, params, _QUEUE_CELL, _PHASE_CELL)
     for place, queue, phase in rows:
@@ -138,7 +142,7 @@ async def _count_jobs(api: ApiServer, namespace: str | None, params: Params) -> 
 
 
 async def _list_cells(
-    api: ApiServer, namespace: str | None, params: Params, *cells: int
+    api: KubernetesCalls, namespace: str | None, params: Params, *cells: int
 ) -> list[tuple[str, ...]]:
     """Return of each job its namespace and these cells of its row, without reading the job."""
     # Only the metadata says which of several namespaces a row is of.

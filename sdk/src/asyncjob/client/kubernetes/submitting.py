@@ -16,7 +16,7 @@ from asyncjob import names
 from asyncjob.client import errors
 from asyncjob.client.connection import Call, RetryBudget
 from asyncjob.client.errors import DuplicateJobError, UnavailableError
-from asyncjob.client.kubernetes.calls import ApiServer, Params, jobs_path
+from asyncjob.client.kubernetes.calls import KubernetesCalls, Params, jobs_path
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.session import METADATA_LIST_TYPE
@@ -29,7 +29,7 @@ from asyncjob.submission import JobManifest, Match, match_existing, sequence_of
 from asyncjob.submission.matching import has_same_key, withdrawal_patch
 
 
-async def check_no_live_duplicate(api: ApiServer, job: JsonObject) -> None:
+async def check_no_live_duplicate(api: KubernetesCalls, job: JsonObject) -> None:
     """Raise DuplicateJobError if another live job has the id of this dead letter."""
     held = text(child(job, "spec"), "deduplicationId")
     if not held:
@@ -60,7 +60,7 @@ _WITHDRAWAL_WAIT_SECONDS: Final = 0.5
 """A submitter that came second needs two requests to take its job back."""
 
 
-async def next_sequence(api: ApiServer, submission: JobManifest) -> int | JsonObject:
+async def next_sequence(api: KubernetesCalls, submission: JobManifest) -> int | JsonObject:
     """Return the number to create the job under, or the job that is there already."""
     for _ in range(_MAX_READS):
         began = api.connection.time()
@@ -73,7 +73,7 @@ async def next_sequence(api: ApiServer, submission: JobManifest) -> int | JsonOb
     raise UnavailableError("looking for jobs with the same deduplicationId takes too long")
 
 
-async def _newest_sequence(api: ApiServer, submission: JobManifest) -> int:
+async def _newest_sequence(api: KubernetesCalls, submission: JobManifest) -> int:
     """Return the highest number in use; names count down, so that it comes first."""
     page = await api.get(
         jobs_path(submission.namespace),
@@ -84,7 +84,7 @@ async def _newest_sequence(api: ApiServer, submission: JobManifest) -> int:
     return max((sequence_of(_name(one), submission.name_prefix) for one in found), default=0)
 
 
-async def _find_with_key(api: ApiServer, submission: JobManifest) -> JsonObject | None:
+async def _find_with_key(api: KubernetesCalls, submission: JobManifest) -> JsonObject | None:
     """Return the job with the submission's key, finished or not.
 
     Of two, one is about to be withdrawn, because the other was quicker: that is waited for. Two are
@@ -109,7 +109,7 @@ async def _find_with_key(api: ApiServer, submission: JobManifest) -> JsonObject 
     return next(iter(found), None)
 
 
-async def _find_live(api: ApiServer, submission: JobManifest) -> JsonObject | None:
+async def _find_live(api: KubernetesCalls, submission: JobManifest) -> JsonObject | None:
     """Return a live job with the id, whoever created it: also one applied with kubectl."""
     found = await api.list_all(
         jobs_path(submission.namespace),
@@ -121,7 +121,7 @@ async def _find_live(api: ApiServer, submission: JobManifest) -> JsonObject | No
 
 
 async def find_other_with_key(
-    api: ApiServer, submission: JobManifest, name: str, version: str | None
+    api: KubernetesCalls, submission: JobManifest, name: str, version: str | None
 ) -> str | None:
     """Return another job than that of this name that has the submission's key, by its name.
 
@@ -160,7 +160,7 @@ MAX_CREATE_TRIES = 20
 limit a crowd could keep one of them from ever getting an answer."""
 
 
-async def submit_job(api: ApiServer, submission: JobManifest) -> Submitted:
+async def submit_job(api: KubernetesCalls, submission: JobManifest) -> Submitted:
     """Create the job, or find it; raises InTheWayError where another job stands in the way."""
     for _ in range(MAX_CREATE_TRIES):
         wanted = submission
@@ -175,7 +175,7 @@ async def submit_job(api: ApiServer, submission: JobManifest) -> Submitted:
     raise errors.UnavailableError(f"the name {submission.name} is taken and freed again and again")
 
 
-async def _create(api: ApiServer, submission: JobManifest) -> Submitted | None:
+async def _create(api: KubernetesCalls, submission: JobManifest) -> Submitted | None:
     """Create it; None if the name was taken by what is gone or over by now."""
     waiting, lost = RetryBudget(api.connection, api.patience), False
     call = Call("POST", jobs_path(submission.namespace), body=submission.manifest)
@@ -194,7 +194,7 @@ async def _create(api: ApiServer, submission: JobManifest) -> Submitted | None:
 
 
 async def _match_existing_job(
-    api: ApiServer, submission: JobManifest, *, lost: bool
+    api: KubernetesCalls, submission: JobManifest, *, lost: bool
 ) -> Submitted | None:
     try:
         existing = await api.get(job_path(submission.namespace, submission.name))
@@ -209,7 +209,7 @@ async def _match_existing_job(
 
 
 async def _withdraw_if_key_taken(
-    api: ApiServer, submission: JobManifest, job: JsonObject, *, lost: bool
+    api: KubernetesCalls, submission: JobManifest, job: JsonObject, *, lost: bool
 ) -> None:
     """Take back a job of our own if another one had its idempotencyKey before it.
 

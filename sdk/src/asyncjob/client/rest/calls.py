@@ -54,7 +54,7 @@ SUBMIT_PATHS: Final = (api_path("jobs"), api_path("jobs", "batch"))
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class GatewayCalls:
     """The gateway as one client asks it. Raises the clients' errors."""
 
     connection: Connection

@@ -24,7 +24,7 @@ from asyncjob.client.following import follow_job, watch_jobs
 from asyncjob.client.options import check_range
 from asyncjob.client.rest.auth import TokenSource, address_from, token_from
 from asyncjob.client.rest.calls import (
-    Gateway,
+    GatewayCalls,
     Params,
     api_path,
     cron_job_path,
@@ -35,7 +35,7 @@ from asyncjob.client.rest.calls import (
 )
 from asyncjob.client.rest.connection import BlockingConnection, HttpConnection, RequestBuilder
 from asyncjob.client.rest.events import RestJobSource, RestJobStream
-from asyncjob.client.results import LocatedResult, ResultStore, stored_result
+from asyncjob.client.results import LocatedResult, ResultFetcher, stored_result
 from asyncjob.client.sync_client import InPlace, SyncClient
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.rest.jobs import Job, JobSummary, Page, Result
@@ -72,9 +72,9 @@ class RestClient(AsyncClient):
         *,
         namespace: str | None,
         patience: float,
-        store: ResultStore | None,
+        store: ResultFetcher | None,
     ) -> None:
-        self._gateway = Gateway(connection)
+        self._gateway = GatewayCalls(connection)
         self._params: Params = (("namespace", namespace),) if namespace else ()
         self._patience = patience
         self._store = store
@@ -254,7 +254,7 @@ class AsyncJobsClient(RestClient):
         namespace: str | None = None,
         patience: float = DEFAULT_PATIENCE_SECONDS,
         verify: SSLContext | bool = True,
-        store: ResultStore | None = None,
+        store: ResultFetcher | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         requests = RequestBuilder(address_from(url), token_from(token))
@@ -281,7 +281,7 @@ class JobsClient(SyncClient):
         namespace: str | None = None,
         patience: float = DEFAULT_PATIENCE_SECONDS,
         verify: SSLContext | bool = True,
-        store: ResultStore | None = None,
+        store: ResultFetcher | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         requests = RequestBuilder(address_from(url), token_from(token))

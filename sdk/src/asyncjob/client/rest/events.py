@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from asyncjob.client.connection import Call
-from asyncjob.client.rest.calls import Gateway, api_path, job_path, read_model, to_params
+from asyncjob.client.rest.calls import GatewayCalls, api_path, job_path, read_model, to_params
 from asyncjob.json_text import loads
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.line_splitter import LineSplitter
@@ -65,7 +65,7 @@ Params = tuple[tuple[str, str], ...]
 class RestJobSource:
     """A job behind a gateway, whose stream tells summaries of it."""
 
-    gateway: Gateway
+    gateway: GatewayCalls
     job_id: str
     params: Params
 
