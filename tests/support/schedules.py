@@ -66,7 +66,7 @@ def raw_cron(
 def child(
     name: str, phase: Phase = Phase.RUNNING, *, age: float = 0.0, **changes: Any
 ) -> ScheduledJob:
-    """Return a job of a cron job; a finished one has ended so many seconds ago."""
+    """Return a run of a cron job; a finished one has ended so many seconds ago."""
     finished = phase in FINISHED_PHASES
     one = ScheduledJob(
         namespace="ns",

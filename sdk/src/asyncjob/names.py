@@ -50,19 +50,19 @@ IDEMPOTENCY_LABEL: Final = f"{GROUP}/idempotency-key"
 follow from, so that it is found all the same."""
 
 CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
-"""On a job of a cron job: name of its AsyncCronJob; a long one is cut and ends with a digest."""
+"""On a run of a cron job: name of its AsyncCronJob; a long one is cut and ends with a digest."""
 
 CRON_JOB_UID_LABEL: Final = f"{GROUP}/cron-job-uid"
-"""On a job of a cron job: UID of its AsyncCronJob."""
+"""On a run of a cron job: UID of its AsyncCronJob."""
 
 BACKFILL_LABEL: Final = f"{GROUP}/backfill"
-"""On a job of a cron job that a backfill created: `true`."""
+"""On a run of a cron job that a backfill created: `true`."""
 
 TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
 """On a job that a cron job's trigger created: its number."""
 
 SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
-"""On a job of a cron job: the time it is for, RFC 3339 in UTC; of a trigger when it was heeded."""
+"""On a run of a cron job: the time it is for, RFC 3339 in UTC; of a trigger when it was heeded."""
 
 RESTORED_LABEL: Final = f"{GROUP}/restored"
 """On a job or cron job of `asyncjob restore`: `suspended`, or `unchanged` if it was so before."""
