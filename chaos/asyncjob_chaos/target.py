@@ -45,7 +45,7 @@ from asyncjob_dev.environment.components import (
 )
 from asyncjob_dev.environment.readiness import await_enforcement
 from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port, free_ports
 from asyncjob_dev.process import ManagedProcess, wait_until
 from asyncjob_dev.supervisor import DevPods, WorkerSpec
 
@@ -360,7 +360,7 @@ class FaultTarget:
         return port
 
     def _start_worker(self, name: str) -> None:
-        (port,) = free_ports(1)
+        port = free_port()
         argv = [script_path("asyncjob-worker"), "run", APP, f"--queue={QUEUE}"]
         argv += [f"--concurrency={CONCURRENCY}", f"--health-port={port}", "--health-host=127.0.0.1"]
         argv += [f"--grace={GRACE_SECONDS:g}"]

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 import aiohttp
 
 from asyncjob.names import JOBS
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 from asyncjob_dev.supervisor.objects import Container, container_id
 from asyncjob_perturbation.cluster import Cluster
 from asyncjob_perturbation.end_state import (
@@ -189,7 +189,7 @@ class ScenarioRun:
         return str(path)
 
     def _make_service(self, part: Part, *options: str) -> None:
-        [port] = free_ports(1)
+        port = free_port()
         kubeconfig = self._kubeconfig(part, self.cluster.tokens[f"asyncjob-{part}"])
         health = f"--health-port={port}" if part is Part.OPERATOR else f"--port={port}"
         self.parts[part] = PartProcess(
@@ -214,7 +214,7 @@ class ScenarioRun:
         started = datetime.now(UTC)
         container = Container("asyncjob", container_id(0, 0), started)
         await self.cluster.report_pod(self.namespace, pod, container)
-        [port] = free_ports(1)
+        port = free_port()
 
         async def on_end(ends: int) -> None:
             nonlocal container

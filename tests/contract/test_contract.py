@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from asyncjob.audit.job_rules import change_violations
 from contract import fake, real
 from contract.lives import Life, comparable
 from contract.scenarios import SCENARIOS
+from support.checker import change_violations
 
 each = pytest.mark.parametrize("name", SCENARIOS)
 on_real = [pytest.mark.integration, pytest.mark.timeout(180)]

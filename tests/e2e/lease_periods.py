@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from asyncjob.audit.job_rules import change_violations
 from asyncjob.lifecycle.phases import Reason
 from e2e.recording import Seen
+from support.checker import change_violations
 
 Ends = Mapping[tuple[str, str], float]
 """When a container (UID of its pod, id) was first seen to have ended."""

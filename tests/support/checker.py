@@ -1,4 +1,4 @@
-"""Judges who wrote a change of a job; the audit's rules judge the change itself.
+"""Judges a change of a job by the audit's rules, and who wrote it.
 
 Written by hand, not derived from the rules that the API server enforces: so it finds their errors.
 """
@@ -6,9 +6,18 @@ Written by hand, not derived from the rules that the API server enforces: so it 
 from collections.abc import Mapping
 from typing import Any
 
-from asyncjob.audit.job_rules import REPORTED
+from asyncjob.audit.job_rules import REPORTED, check_change, check_policy, check_version
+from asyncjob.audit.job_version import read_job_version
+from asyncjob.json_types import JsonObject
 
 Obj = Mapping[str, Any]
+
+
+def change_violations(before: JsonObject, after: JsonObject) -> list[str]:
+    """Return, for two versions of a job in a row, each rule that is broken and how, in words."""
+    was, now = read_job_version(before, 0.0, 0.0), read_job_version(after, 0.0, 0.0)
+    found = [*check_version(now), *check_change(was, now), *check_policy(was, now, after)]
+    return [f"{rule.id}: {message}" for rule, message in found]
 
 
 def misuse(before: Obj, after: Obj, pod_uid: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 
 PATIENCE = 5.0
 
@@ -38,7 +38,7 @@ class Probes:
     @classmethod
     def on_free_port(cls) -> Self:
         """Return probes of a worker that is yet to be started, with `option`."""
-        return cls(free_ports(1)[0])
+        return cls(free_port())
 
     def ask(self, path: str) -> tuple[int, str]:
         """Return the HTTP code and the body; code 0 if nobody answers."""

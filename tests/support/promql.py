@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from asyncjob.metrics import TABLE
+from asyncjob.metrics import TABLE, MetricSpec, MetricType
 
 SHIPPED = Path(__file__).resolve().parents[2] / "charts/asyncjob/files"
 ALERTS_FILE = SHIPPED / "alerts.yaml"
@@ -86,6 +86,13 @@ class QueryUsage:
     grouped: frozenset[str]
 
 
+def series_names(spec: MetricSpec) -> frozenset[str]:
+    """Return the names of a metric that queries may use."""
+    if spec.kind is MetricType.HISTOGRAM:
+        return frozenset(f"{spec.name}_{end}" for end in ("bucket", "sum", "count"))
+    return frozenset({spec.exposed_name})
+
+
 def query_usage(query: str) -> QueryUsage:
     """Return what a query uses."""
     selected: dict[str, frozenset[str]] = {}
@@ -99,7 +106,9 @@ def query_usage(query: str) -> QueryUsage:
 def query_problems(query: str) -> list[str]:
     """Return what a query uses that is not in the table."""
     uses = query_usage(query)
-    known = {series: _labels(spec.labels, series) for spec in TABLE for series in spec.series_names}
+    known = {
+        series: _labels(spec.labels, series) for spec in TABLE for series in series_names(spec)
+    }
     problems = [f"no metric {name}" for name in uses.selected if name not in known]
     selected = {name: labels for name, labels in uses.selected.items() if name in known}
     for name, labels in selected.items():

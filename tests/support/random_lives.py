@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from asyncjob.audit.job_rules import change_violations
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase
@@ -20,7 +19,7 @@ from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support import lives
 from support.api import Answer, Client
 from support.builders import at, claim_of, job
-from support.checker import misuse, overreach
+from support.checker import change_violations, misuse, overreach
 from support.identities import Space, Worker
 
 NUMBERS = itertools.count(1)

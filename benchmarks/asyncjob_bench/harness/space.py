@@ -36,7 +36,7 @@ from asyncjob_dev.environment.components import (
     script_path,
 )
 from asyncjob_dev.environment.readiness import await_enforcement
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port, free_ports
 from asyncjob_dev.process import wait_until
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec, objects
 
@@ -188,7 +188,7 @@ class Space:
 
     def start_worker(self, name: str, *options: str, **env: str) -> ManagedWorker:
         """Start a worker process; `Served.until_ready` waits for it."""
-        (port,) = free_ports(1)
+        port = free_port()
         argv = [script_path("asyncjob-worker"), "run", APP, f"--health-port={port}", *options]
         spec = WorkerSpec(
             name=name,

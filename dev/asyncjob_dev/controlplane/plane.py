@@ -21,7 +21,7 @@ from asyncjob_dev.controlplane.options import ControlPlaneOptions, ControlPlaneP
 from asyncjob_dev.controlplane.processes import ControlPlaneProcesses, make_processes
 from asyncjob_dev.errors import DevError, KubectlError, ProcessPortTakenError
 from asyncjob_dev.files import write_private
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 from asyncjob_dev.process import ManagedProcess, wait_until
 
 KUBECTL_TIMEOUT = 60.0
@@ -182,7 +182,7 @@ class ControlPlane:
         It is not started, and looks for the store at a port of this machine: what listens there may
         stand in between. Whoever starts it stops it, before this.
         """
-        [port] = free_ports(1)
+        port = free_port()
         return self._running.processes.make_apiserver(port, etcd_port, "another-kube-apiserver")
 
     def start_apiserver(self) -> None:

@@ -30,7 +30,7 @@ from asyncjob_dev.environment.readiness import (
     worker_process,
 )
 from asyncjob_dev.environment.settings import ROOT, EnvironmentPaths, EnvironmentSettings
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec
 
 OnStep = Callable[[str], None]
@@ -50,7 +50,7 @@ class Environment:
         project: Path = ROOT,
     ) -> None:
         self.layout = layout
-        self.settings = replace(settings, gateway_port=settings.gateway_port or free_ports(1)[0])
+        self.settings = replace(settings, gateway_port=settings.gateway_port or free_port())
         options = ControlPlaneOptions(
             data_dir=layout.control_plane,
             api_port=settings.api_port,

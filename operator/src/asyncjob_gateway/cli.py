@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from functools import partial
 from typing import Any, Final
 
@@ -31,16 +30,6 @@ from asyncjob.programs.options import (
 from asyncjob.tracing.provider import set_up_tracing
 from asyncjob_gateway.server import run_gateway
 from asyncjob_gateway.settings import GatewaySettings
-
-
-class GatewayExitCode(IntEnum):
-    """How the gateway ends; `asyncjob explain` says more of each."""
-
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    """Given by click."""
-
 
 ENV_PREFIX: Final = "ASYNCJOB_GATEWAY"
 DEFAULTS: Final = GatewaySettings()

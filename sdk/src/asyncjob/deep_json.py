@@ -80,7 +80,7 @@ def loads(data: bytes) -> Json:
     except orjson.JSONDecodeError as error:
         if not str(error).startswith(_DEPTH_ERROR):
             raise
-    kept, levels = _truncate_to_fit(data)
+    kept, levels = truncate_text(data, MAX_PARSED_LEVELS)
     found: Json = orjson.loads(kept)
     if not isinstance(found, dict):
         return found
@@ -157,14 +157,12 @@ def _named_parts(value: Json) -> Iterator[tuple[str, Json, int]]:
                 yield str(number), part, 1
 
 
-def truncate_text(data: bytes, levels: int) -> bytes:
-    """Return JSON text with each object or list below so many levels replaced by null."""
-    return _replace_by_null(data, list(_find_too_deep(_mask_strings(data), levels)))
+def truncate_text(data: bytes, levels: int) -> tuple[bytes, int]:
+    """Return JSON text with each object or list below so many levels replaced by null.
 
-
-def _truncate_to_fit(data: bytes) -> tuple[bytes, int]:
-    """Return text that the parser can read, and how many levels of it are left."""
-    plain, levels = _mask_strings(data), MAX_PARSED_LEVELS
+    The second value is how many levels are left: fewer than asked for if cutting there takes long.
+    """
+    plain = _mask_strings(data)
     while True:
         cuts = list(islice(_find_too_deep(plain, levels), _MAX_CUTS))
         if len(cuts) < _MAX_CUTS:

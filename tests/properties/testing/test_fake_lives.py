@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asyncjob import Fail, JobContext, Retry, WorkerApp
-from asyncjob.audit.job_rules import change_violations
 from asyncjob.errors import InvalidError
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.testing import FakeCluster, FakeJob
+from support.checker import change_violations
 
 app = WorkerApp()
 DEEDS = ("cancel", "suspend", "resume", "redrive", "rerun", "crash", "drain", "wait", "step")

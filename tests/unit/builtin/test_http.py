@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from asyncjob import Fail, Retry, WorkerApp
 from asyncjob.app.errors import categorize
 from asyncjob.free_json import normalize
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 from asyncjob_worker.builtin import build_app
 from asyncjob_worker.builtin.errors import (
     RateLimitedError,
@@ -403,7 +403,7 @@ async def test_a_server_that_does_not_answer_is_a_timeout(server: WebServer) -> 
 
 
 async def test_a_refused_connection_is_a_network_error() -> None:
-    host = f"127.0.0.1:{free_ports(1)[0]}"
+    host = f"127.0.0.1:{free_port()}"
     app = build_app({"ASYNCJOB_HTTP_ALLOW": host})
     with pytest.raises(UnreachableError, match=host):
         await run_handler(app, "http", {"url": f"http://{host}/"})

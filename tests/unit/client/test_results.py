@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,9 +11,12 @@ import pytest
 
 from asyncjob.client import AsyncJobsClient, JobsClient
 from asyncjob.client.async_client import AsyncClient
+from asyncjob.client.results import StoredResults
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
 from asyncjob.models.job_status import ResultReference
+from asyncjob.offload import Address, AddressError, AllowList, Store
+from asyncjob.offload.transfer import result_reference
 from support.builders import stored
 from support.fake_api import FakeApi, client_of
 
@@ -79,3 +83,24 @@ def test_plain_code_reads_the_store_where_it_stands() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
     with JobsClient("http://jobs.test", transport=transport, store=store) as client:
         assert client.result("j") == ["s3://bucket/key"]
+
+
+def test_a_client_reads_the_folders_of_a_store_that_it_was_given_and_no_others(
+    tmp_path: Path,
+) -> None:
+    root = Address.folder(f"file://{tmp_path}")
+    address, data = root.join("results", "j.json"), b'{"rows": 3}'
+    Store().write(address, data, root)
+    reference = result_reference(address, data).model_dump(by_alias=True)
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, json={"resultRef": reference, "result": None})
+    )
+
+    def read(folder: str) -> Json:
+        store = StoredResults(AllowList((root.join(folder),)), Store())
+        with JobsClient("http://jobs.test", transport=transport, store=store) as client:
+            return client.result("j")
+
+    assert read("results") == {"rows": 3}
+    with pytest.raises(AddressError, match="not below what may be read"):
+        read("other")

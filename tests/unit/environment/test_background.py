@@ -17,7 +17,7 @@ from asyncjob_dev.errors import (
     ManifestsMissingError,
     StartFailedError,
 )
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def resident(monkeypatch: pytest.MonkeyPatch, script: str) -> list[subprocess.Po
 
 
 def test_the_port_stays_where_it_was_if_it_is_free(layout: EnvironmentPaths) -> None:
-    (port,) = free_ports(1)
+    port = free_port()
     save_state(layout.state, EnvironmentState(port, "a:b"))
     assert background._api_port(layout, EnvironmentSettings()) == port
     with socket.create_server(("127.0.0.1", port)):
@@ -54,7 +54,7 @@ def test_the_port_stays_where_it_was_if_it_is_free(layout: EnvironmentPaths) -> 
 
 
 def test_a_port_that_was_asked_for_is_not_exchanged(layout: EnvironmentPaths) -> None:
-    save_state(layout.state, EnvironmentState(free_ports(1)[0], "a:b"))
+    save_state(layout.state, EnvironmentState(free_port(), "a:b"))
     assert background._api_port(layout, EnvironmentSettings(api_port=6443)) == 6443
 
 

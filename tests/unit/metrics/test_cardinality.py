@@ -26,10 +26,11 @@ from asyncjob_operator.telemetry.job_metrics import (
 )
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_worker.metrics import Metrics as WorkerMetrics
+from support.promql import series_names
 from support.snapshots import job
 
 MANY = 10_000
-TELLING = {series for spec in TABLE for series in spec.series_names}
+TELLING = {series for spec in TABLE for series in series_names(spec)}
 
 
 def series(registry: CollectorRegistry) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from asyncjob_dev.release.compatibility import incompatibilities
+from support.crd_compatibility import incompatibilities
 from support.releases import RELEASES, ROOT, Release
 
 FILES = ("asyncjobs.yaml", "asyncqueues.yaml", "asynccronjobs.yaml")

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from asyncjob.errors import ConfigError
-from asyncjob_dev.ports import free_ports
+from asyncjob_dev.ports import free_port
 from asyncjob_worker.health import (
     MAX_MISSED_HEARTBEATS,
     Health,
@@ -113,7 +113,7 @@ def test_all_reasons_are_named_at_once() -> None:
 
 def test_the_probes_answer_from_a_thread_of_their_own() -> None:
     harness = WorkerHealthHarness()
-    [port] = free_ports(1)
+    port = free_port()
     server = HealthServer(listen("127.0.0.1", port), harness.health, CollectorRegistry())
     probes = Probes(port)
     server.start()

@@ -13,7 +13,7 @@ from typing import Any, Final
 from asyncjob.names import OPERATE_VERB, WORKER_ACCOUNT
 from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY
 from asyncjob.rules.policy import AdmissionPolicy
-from asyncjob.rules.rule import Rule, expand_names
+from asyncjob.rules.rule import expand_names
 from asyncjob.rules.transitions import TRANSITION_PAIR
 from asyncjob_simulation.apiserver.admission import inlined
 from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, authorizer, compiled
@@ -39,12 +39,6 @@ POLICIES: Final[Mapping[Subresource, tuple[AdmissionPolicy, ...]]] = {
 
 CRD_RULES: Final = (TRANSITION_PAIR,)
 """The rule of the CRD that does; `self` is the phase."""
-
-
-def rules_of(subresource: Subresource) -> tuple[Rule, ...]:
-    """Return the rules that a write has to obey."""
-    crd = CRD_RULES if subresource is Subresource.STATUS else ()
-    return (*crd, *(rule for policy in POLICIES[subresource] for rule in policy.rules))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from asyncjob.audit import catalog
 from asyncjob.audit.catalog import Broken
-from asyncjob.audit.job_version import STEADY_FIELDS, JobVersion, read_job_version
+from asyncjob.audit.job_version import STEADY_FIELDS, JobVersion
 from asyncjob.json_types import JsonObject, child, integer
 
 _CANCELS: Final = frozenset({"DeadlineExceeded", "CancelRequested", "Duplicate"})
@@ -89,13 +89,6 @@ _FIRST_START: Final = STEADY_FIELDS.index("firstStartTime")
 MAX_HISTORY: Final = 20
 
 _POLICY_FIELDS: Final = ("executionTimeoutSeconds", "leaseDurationSeconds")
-
-
-def change_violations(before: JsonObject, after: JsonObject) -> list[str]:
-    """Return, for two versions of a job in a row, each rule that is broken and how, in words."""
-    was, now = read_job_version(before, 0.0, 0.0), read_job_version(after, 0.0, 0.0)
-    found = [*check_version(now), *check_change(was, now), *check_policy(was, now, after)]
-    return [f"{rule.id}: {message}" for rule, message in found]
 
 
 def check_created(now: JobVersion) -> Broken:

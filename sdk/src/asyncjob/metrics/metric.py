@@ -51,13 +51,6 @@ class MetricSpec:
         """The name that a scrape shows."""
         return self.name + ("_total" if self.kind is MetricType.COUNTER else "")
 
-    @property
-    def series_names(self) -> frozenset[str]:
-        """The names that queries may use."""
-        if self.kind is MetricType.HISTOGRAM:
-            return frozenset(f"{self.name}_{end}" for end in ("bucket", "sum", "count"))
-        return frozenset({self.exposed_name})
-
 
 OTHER_LABEL: Final = "other"
 

@@ -118,10 +118,6 @@ class HeartbeatThread:
         """Stop renewing the job's lease."""
         self._jobs.discard(held)
 
-    def contains(self, held: HeldJob) -> bool:
-        """Return whether the job's lease is still to be renewed."""
-        return held in self._jobs
-
     def _main(self) -> None:
         backoff = ExponentialBackoff(initial=0.5, cap=5.0)
         while not self._stopping.is_set():
