@@ -64,7 +64,6 @@ _PROBE_SECONDS: Final = 200.0
 _CHANGE_SECONDS: Final = 240.0
 _WINDOW_SECONDS: Final = 1800.0
 
-_LONG: Final = (600,)
 _QUEUE_VALUES: Final[dict[str, Sequence[Any]]] = {
     "periodSeconds": (1, 2, 60),
     # What ends attempts and deletes jobs by the second depends on which second it is.

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-Number = int | float
-
 
 @dataclass(frozen=True, slots=True)
 class Spread:

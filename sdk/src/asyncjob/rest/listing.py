@@ -3,7 +3,7 @@
 import base64
 import binascii
 from datetime import datetime, timedelta
-from typing import Annotated, Final, cast
+from typing import Annotated, cast
 
 from pydantic import Field
 
@@ -101,8 +101,6 @@ class BulkReport(ResponseModel):
 
 ListPosition = tuple[str, str]
 """Creation time and UID: where a job stands in a list; the greatest comes first."""
-
-_PARTS: Final = 2
 
 
 class BadCursorError(ValueError):

@@ -4,7 +4,7 @@ Dead letters by name, or all that match filters, after a preview and a confirmat
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -72,8 +72,6 @@ def bulk_summary(action: BulkAction, report: BulkReport) -> str:
         parts.append(f"{left} more match: repeat the command, or raise --limit")
     return "; ".join(parts)
 
-
-Callback = Callable[..., Any]
 
 _OPTIONS: Final = (
     click.argument("names", nargs=-1, type=NameParam(), metavar="[JOB...]"),
