@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL, Signals
-from typing import Protocol, Self
+from typing import Self
 
 from asyncjob_dev import launch
 from asyncjob_dev.errors import NotReadyError, ProcessDiedError, ProcessPortTakenError
@@ -193,27 +193,12 @@ def process_died_error(name: str, returncode: int, log: str) -> ProcessDiedError
 READY_POLL_INTERVAL = 0.05
 
 
-class Waitable(Protocol):
-    """What must stay alive meanwhile."""
-
-    @property
-    def name(self) -> str:
-        """For people."""
-
-    @property
-    def returncode(self) -> int | None:
-        """None while it runs."""
-
-    def log_tail(self) -> str:
-        """Return what it last wrote since it was started."""
-
-
 def wait_until(
     ready: Callable[[], bool],
     what: str,
     *,
     within: float,
-    alive: Sequence[Waitable] = (),
+    alive: Sequence["ManagedProcess"] = (),
     every: float = READY_POLL_INTERVAL,
 ) -> None:
     """Poll `ready`; raise `ProcessDiedError` or `NotReadyError` with the end of the log."""

@@ -1,9 +1,8 @@
-"""Who is told by a `JobEvaluator` what is to be done, and one to tell it."""
+"""Jobs shown to a `JobEvaluator`, and what it puts into the work queue."""
 
 from typing import Any
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import CRON_JOB_UID_LABEL, PARENT_LABEL
 from asyncjob_operator.core.now import Now
 from support.evaluation import evaluation
@@ -15,22 +14,22 @@ class Audience:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.wanted: dict[str, str] = {}
         self._version = 100
-        made = evaluation(self.moment, self)
+        made = self._made = evaluation(self.moment)
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
+
+    def requeue(self, uid: str) -> None:
+        """Take a job off the queue, where it keeps its lane, and let it be evaluated again."""
+        self._made.job_queue.discard(uid)
+        self.observer.evaluate(uid)
 
     def moment(self) -> Now:
         return at(self.now)
 
-    def enqueue(self, uid: str, lane: str) -> None:
-        self.wanted[uid] = lane
-
-    def dequeue(self, uid: str) -> None:
-        self.wanted.pop(uid, None)
-
-    def on_dead_letter(self, job: JobView, message: str) -> None: ...
+    @property
+    def wanted(self) -> dict[str, str]:
+        return self._made.queued
 
     def obj(self, name: str, **changes: Any) -> JsonObject:
         """Return a job of the newest version; `namespace`, `parent` and `cron` are metadata."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.admission import AdmissionRounds
-from asyncjob_operator.controllers.job_evaluator import EvaluationListener, JobEvaluator
-from asyncjob_operator.controllers.workqueue import DelayingQueue
+from asyncjob_operator.controllers.job_evaluator import JobEvaluator
+from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
@@ -24,8 +25,14 @@ class Evaluation:
 
     evaluator: JobEvaluator
     caches: JobCaches
+    job_queue: WorkQueue
     delaying_queue: DelayingQueue
     queue_stats: QueueStatsCollector
+
+    @property
+    def queued(self) -> dict[str, str]:
+        """The UIDs in the work queue, longest queued first, with their lanes."""
+        return dict(self.job_queue._lane_of)
 
     def admission_rounds(self) -> AdmissionRounds:
         """Return what plans rounds of admission from the same caches."""
@@ -40,8 +47,8 @@ class Evaluation:
 
 def evaluation(
     now: Callable[[], Now],
-    listener: EvaluationListener,
     *,
+    on_dead_letter: Callable[[JobView, str], None] = ignore,
     options: DecisionOptions | None = None,
     enqueue_admission: Callable[[tuple[str, str]], None] = ignore,
     quarantine: Quarantine | None = None,
@@ -49,7 +56,7 @@ def evaluation(
 ) -> Evaluation:
     """Return an evaluator; without `metrics` it counts nothing, as a standby."""
     quarantine = quarantine or vitals.quarantine()
-    delaying_queue = DelayingQueue()
+    job_queue, delaying_queue = WorkQueue(), DelayingQueue()
     caches = JobCaches(
         now, enqueue_admission=enqueue_admission, evaluate_later=delaying_queue.add_all
     )
@@ -59,11 +66,12 @@ def evaluation(
     evaluator = JobEvaluator(
         caches,
         delaying_queue,
-        listener,
+        job_queue,
+        on_dead_letter=on_dead_letter,
         options=options or DecisionOptions(),
         now=now,
         queue_stats=queue_stats,
         quarantine=quarantine,
         metrics=metrics or JobMetrics(CollectorRegistry(), lambda: False, lambda: now().monotonic),
     )
-    return Evaluation(evaluator, caches, delaying_queue, queue_stats)
+    return Evaluation(evaluator, caches, job_queue, delaying_queue, queue_stats)

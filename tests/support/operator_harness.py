@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import PARENT_LABEL, job_path
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
@@ -35,15 +34,13 @@ class OperatorHarness:
     ) -> None:
         self.session, self.now, self.blind = session or FakeSession(), 0.0, False
         self.metrics = OperatorMetrics()
-        self._wanted: dict[str, None] = {}
         self._options = options or DecisionOptions()
         self.restart()
 
     def restart(self) -> None:
         """Let a new operator begin, that has seen nothing yet."""
-        self._wanted.clear()
         session = cast("KubeSession", self.session)
-        made = evaluation(self.moment, self, options=self._options)
+        made = self._made = evaluation(self.moment, options=self._options)
         self.caches = caches = made.caches
         self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
         self.observer = observer = made.evaluator
@@ -74,17 +71,6 @@ class OperatorHarness:
     def moment(self) -> Now:
         """Return now."""
         return at(self.now)
-
-    def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
-        """Put a job on the list."""
-        self._wanted[uid] = None
-
-    def dequeue(self, uid: str) -> None:
-        """Take a job off the list."""
-        self._wanted.pop(uid, None)
-
-    def on_dead_letter(self, job: JobView, message: str) -> None:
-        """Hear of a dead letter."""
 
     # ---- what people and workers do
 
@@ -142,15 +128,15 @@ class OperatorHarness:
     async def settle(self) -> None:
         """Let the operator act until it has nothing more to do for now."""
         for _ in range(STEPS):
-            if not self._wanted:
+            if not self._made.queued:
                 return
-            await self.act(next(iter(self._wanted)))
-        raise AssertionError(f"never settles: {self._wanted}")
+            await self.act(next(iter(self._made.queued)))
+        raise AssertionError(f"never settles: {self._made.queued}")
 
     async def act(self, uid: str) -> None:
         """Let the operator act on one job, if it has anything to do about it."""
-        if uid in self._wanted:
-            del self._wanted[uid]
+        if uid in self._made.queued:
+            self._made.job_queue.discard(uid)
             await self._actor.reconcile(uid)
             self.observer.evaluate(uid)
 

@@ -23,7 +23,7 @@ from asyncjob_bench.harness.handlers import NOTHING, app
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.job_evaluator import JobEvaluator
-from asyncjob_operator.controllers.workqueue import DelayingQueue
+from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
@@ -48,39 +48,42 @@ FIRST: Final = 1_000_000
 WALL: Final = 1_767_225_600.0
 
 
-class _NoActions:
-    """Whom a plain job gives nothing to do."""
+class _NothingDue(WorkQueue):
+    """The work queue of jobs that need no write of the operator's."""
 
-    def enqueue(self, uid: str, lane: str) -> None:
-        raise AssertionError(f"a plain job needs nothing done: {uid} ({lane})")
+    def add(self, key: str, lane: str = "") -> None:
+        raise AssertionError(f"a plain job needs nothing done: {key} ({lane})")
 
-    def dequeue(self, uid: str) -> None:
-        """Take that there is nothing to do."""
+    def discard(self, key: str) -> None:
+        """Do nothing: no key is queued, and what the queue itself costs is not counted."""
 
-    def enqueue_admission(self, queue: tuple[str, str]) -> None:
-        raise AssertionError(f"the queue has no limit: {queue}")
 
-    def on_dead_letter(self, job: JobView, message: str) -> None:
-        raise AssertionError(f"a plain job does not die: {job.name}: {message}")
+def _no_admission(queue: tuple[str, str]) -> None:
+    raise AssertionError(f"the queue has no limit: {queue}")
+
+
+def _no_dead_letter(job: JobView, message: str) -> None:
+    raise AssertionError(f"a plain job does not die: {job.name}: {message}")
 
 
 def new_evaluator() -> JobEvaluator:
     """Return the part of a standby that takes in jobs: its metrics count nothing."""
     quarantine = Quarantine(lambda: 0.0, lambda _kind: None)
-    delaying_queue, actions = DelayingQueue(), _NoActions()
+    delaying_queue = DelayingQueue()
 
     def now() -> Now:
         return Now(0.0, WALL)
 
     caches = JobCaches(
         now,
-        enqueue_admission=actions.enqueue_admission,
+        enqueue_admission=_no_admission,
         evaluate_later=delaying_queue.add_all,
     )
     return JobEvaluator(
         caches,
         delaying_queue,
-        actions,
+        _NothingDue(),
+        on_dead_letter=_no_dead_letter,
         options=DecisionOptions(),
         now=now,
         queue_stats=QueueStatsCollector(

@@ -1,6 +1,5 @@
 """The composition root: every component of one operator, built and connected in one place."""
 
-from collections.abc import Callable
 from typing import Final
 
 from asyncjob.json_types import JsonObject
@@ -87,10 +86,16 @@ class Components:
             caches.store, caches.queues, caches.worker_registry, now, quarantine
         )
         job_metrics = JobMetrics(metrics.registry, leads, monotonic)
+
+        def record_dead_letter(job: JobView, message: str) -> None:
+            if leads():  # standbys leave that to the leader
+                self.events.record(job_event(job, job.reason or EventReason.DEAD_LETTER, message))
+
         job_evaluator = self.job_evaluator = JobEvaluator(
             caches,
             delaying_queue,
-            ReconcileEnqueuer(job_queue, self.events, leads),
+            job_queue,
+            on_dead_letter=record_dead_letter,
             options=settings.options,
             now=now,
             queue_stats=queue_stats,
@@ -255,33 +260,6 @@ class Components:
             lambda: len(delaying_queue),
             quarantine.counts_by_kind,
         )
-
-
-class ReconcileEnqueuer:
-    """Listens to the job evaluator: enqueues what is to be reconciled, and records Events."""
-
-    def __init__(
-        self,
-        job_queue: WorkQueue,
-        events: EventRecorder,
-        leads: Callable[[], bool],
-    ) -> None:
-        self._job_queue = job_queue
-        self._events = events
-        self._leads = leads
-
-    def enqueue(self, uid: str, lane: str) -> None:
-        """Queue the job behind the others of its lane."""
-        self._job_queue.add(uid, lane)
-
-    def dequeue(self, uid: str) -> None:
-        """Remove the job from its queue."""
-        self._job_queue.discard(uid)
-
-    def on_dead_letter(self, job: JobView, message: str) -> None:
-        """Record an Event about a new dead letter; standbys leave that to the leader."""
-        if self._leads():
-            self._events.record(job_event(job, job.reason or EventReason.DEAD_LETTER, message))
 
 
 def _cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:

@@ -23,6 +23,7 @@ from asyncjob_operator.controllers.job_informer import (
     freeze_gc,
     load_jobs,
 )
+from asyncjob_operator.controllers.workqueue import Leadership
 from asyncjob_operator.informers import watch_name
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
@@ -68,14 +69,8 @@ REQUEUE_TIMER: Final = "requeue timer"
 _RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "cron jobs"}
 
 
-class LeaderElection(Protocol):
+class LeaderElection(Leadership, Protocol):
     """The election, or what stands in for it."""
-
-    def leads(self) -> bool:
-        """Return whether this replica may act."""
-
-    async def wait_until_elected(self) -> None:
-        """Wait until it may."""
 
     async def run(self, check_fitness: Callable[[], str]) -> None:
         """Take part until cancelled; `check_fitness` says what keeps this replica from leading."""

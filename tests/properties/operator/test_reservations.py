@@ -8,7 +8,6 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path, job_status_path, queue_path, queue_status_path
 from asyncjob_operator.core.admission.reservations import reservations_body
@@ -104,7 +103,7 @@ class Operator:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        made = evaluation(self.moment, self)
+        made = evaluation(self.moment)
         self.observer, self.caches = made.evaluator, made.caches
         self.admissions = made.admission_rounds()
         self.pending: list[Callable[[], None]] = []
@@ -112,10 +111,6 @@ class Operator:
 
     def moment(self) -> Now:
         return at(self.cluster.clock)
-
-    def enqueue(self, uid: str, lane: str) -> None: ...
-    def dequeue(self, uid: str) -> None: ...
-    def on_dead_letter(self, job: JobView, message: str) -> None: ...
 
     def sync_job(self, name: str) -> None:
         self.observer.on_update(self.cluster.job(name), just_changed=True)

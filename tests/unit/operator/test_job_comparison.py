@@ -14,15 +14,6 @@ from support.snapshots import raw
 from support.vitals import quarantine
 
 
-class Nobody:
-    """Listens to nothing."""
-
-    def enqueue(self, uid: str, lane: str) -> None: ...
-    def dequeue(self, _uid: str) -> None: ...
-
-    def on_dead_letter(self, *_: object) -> None: ...
-
-
 class Server(FakeSession):
     """Lists metadata in pages of two."""
 
@@ -43,7 +34,7 @@ async def prepared(*names: str) -> tuple[Server, JobResync, Evaluation]:
     for name in names:
         server.put(job_path("ns", name), cast("Any", raw(name)))
     session, marks = cast("KubeSession", server), quarantine()
-    made = evaluation(current_time, Nobody(), quarantine=marks)
+    made = evaluation(current_time, quarantine=marks)
     loaded = await load_jobs(session, "ns", made.evaluator, lambda: None)
     assert loaded.count == len(names)
     return server, JobResync(session, made.evaluator, made.caches.store, marks), made

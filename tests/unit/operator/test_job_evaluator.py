@@ -1,46 +1,34 @@
 """What the observer makes of what is seen, in whatever order it comes."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from asyncjob.json_types import JsonObject
-from asyncjob.lifecycle.job_view import JobView
 from asyncjob_operator.core.decision import ChangePhase
 from asyncjob_operator.core.now import Now, to_epoch
 from support.evaluation import evaluation
 from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
 
 
-@dataclass
-class FakeListener:
-    """Listens."""
-
-    wanted: set[str] = field(default_factory=set)
-    deaths: list[str] = field(default_factory=list)
-    rooms: list[tuple[str, str]] = field(default_factory=list)
-
-    def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
-        self.wanted.add(uid)
-
-    def dequeue(self, uid: str) -> None:
-        self.wanted.discard(uid)
-
-    def on_dead_letter(self, job: JobView, message: str) -> None:
-        self.deaths.append(f"{job.name}: {message}")
-
-
 class JobEvaluatorHarness:
     """An observer with a clock in the test's hands."""
 
     def __init__(self) -> None:
-        self.now, self.version, self.listener = 0.0, 100, FakeListener()
+        self.now, self.version = 0.0, 100
+        self.deaths: list[str] = []
+        self.rooms: list[tuple[str, str]] = []
         self.evaluation = evaluation(
-            self.moment, self.listener, enqueue_admission=self.listener.rooms.append
+            self.moment,
+            on_dead_letter=lambda job, message: self.deaths.append(f"{job.name}: {message}"),
+            enqueue_admission=self.rooms.append,
         )
         self.observer, self.caches = self.evaluation.evaluator, self.evaluation.caches
         self.delaying_queue = self.evaluation.delaying_queue
+
+    @property
+    def wanted(self) -> set[str]:
+        return set(self.evaluation.queued)
 
     def moment(self) -> Now:
         return at(self.now)
@@ -81,7 +69,7 @@ def test_an_older_version_never_replaces_a_newer() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(phase="Running", version=9, **running())
     harness.see(phase="Queued", version=5, spec={"cancel": True})
-    assert not harness.listener.wanted
+    assert not harness.wanted
     job = harness.caches.store.get(uid)
     assert job
     assert job.resource_version == "9"
@@ -91,24 +79,24 @@ def test_versions_are_compared_as_numbers() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(version=9)
     harness.see(version=10, spec={"cancel": True})
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_what_is_due_is_wanted_and_no_longer_when_somebody_else_has_done_it() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(spec={"cancel": True})
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
     harness.see(phase="Cancelled", completionTime=stamp(0), spec={"cancel": True})
-    assert not harness.listener.wanted
+    assert not harness.wanted
 
 
 def test_time_alone_brings_a_job_up() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(phase="Retrying", retryDelaySeconds=3.0, nextAttemptTime=stamp(3))
     harness.pass_time(2)
-    assert not harness.listener.wanted
+    assert not harness.wanted
     harness.pass_time(1)
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_a_finished_job_leaves_only_a_record() -> None:
@@ -125,7 +113,7 @@ def test_a_deleted_job_is_forgotten_altogether() -> None:
     uid = harness.see(spec={"cancel": True})
     harness.observer.on_delete(uid)
     assert len(harness.caches.store) == 0
-    assert not harness.listener.wanted
+    assert not harness.wanted
     assert not harness.caches.store.counts
 
 
@@ -146,7 +134,7 @@ def test_the_end_of_a_pod_brings_up_the_jobs_it_held_and_no_others() -> None:
     other["lease"] = {**other["lease"], "holder": "another", "holderUID": "another"}
     harness.see("other", phase="Running", **other)
     harness.pod(phase="Failed")
-    assert harness.listener.wanted == {held}
+    assert harness.wanted == {held}
 
 
 def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> None:
@@ -163,15 +151,15 @@ def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> 
         calls.on_lease_update(roll_lease("other", renewed, types=["other"]))
         calls.on_lease_update(roll_lease("knowing", renewed, types=["test"]))
     harness.pass_time(40)
-    assert not harness.listener.wanted
+    assert not harness.wanted
     calls.on_lease_update(roll_lease("other", 55, types=["other"]))
     calls.on_lease_delete("ns", "asyncjob-worker-knowing")
     for renewed in (85, 114):
         harness.pass_time(renewed - harness.now)
         calls.on_lease_update(roll_lease("other", renewed, types=["other"]))
-    assert not harness.listener.wanted
+    assert not harness.wanted
     harness.pass_time(1)
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:
@@ -179,7 +167,7 @@ def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:
     uid = harness.see(phase="Running", **running())
     for identity, wanted in ((WORKER, set()), ("newer", {uid})):
         harness.announce(identity)
-        assert harness.listener.wanted == wanted
+        assert harness.wanted == wanted
 
 
 KILLED = {"exitCode": 137, "finishedAt": stamp(30)}
@@ -193,7 +181,7 @@ def test_a_container_that_is_down_brings_up_the_jobs_that_were_claimed_before() 
     uid = harness.see(phase="Running", **running())
     harness.now = 30
     harness.pod(phase="Running", containerStatuses=[DOWN])
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_the_end_of_a_process_that_was_known_for_long_is_proof_at_once() -> None:
@@ -203,7 +191,7 @@ def test_the_end_of_a_process_that_was_known_for_long_is_proof_at_once() -> None
         harness.announce(WORKER)
     uid = harness.see(phase="Running", **running())
     harness.pod(written=30, phase="Running", containerStatuses=[AGAIN])
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 @pytest.mark.parametrize("written", [9, None])
@@ -215,7 +203,7 @@ def test_the_end_that_a_late_watch_shows_may_be_older_than_the_announcement(
     harness.now = 30
     uid = harness.see(phase="Running", **running())
     harness.pod(written=written, phase="Running", containerStatuses=[AGAIN])
-    assert uid not in harness.listener.wanted
+    assert uid not in harness.wanted
 
 
 def test_the_end_that_only_a_read_shows_may_have_been_written_before_the_rest_of_the_status() -> (
@@ -226,7 +214,7 @@ def test_the_end_that_only_a_read_shows_may_have_been_written_before_the_rest_of
     harness.now = 30
     uid = harness.see(phase="Running", **running())
     harness.pod(written=30, read=True, phase="Running", containerStatuses=[AGAIN])
-    assert uid not in harness.listener.wanted
+    assert uid not in harness.wanted
 
 
 def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announcement() -> None:
@@ -236,7 +224,7 @@ def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announc
     uid = harness.see(phase="Running", **running())
     harness.caches.worker_pods.on_pods_relisted()
     harness.pod(written=30, phase="Running", containerStatuses=[AGAIN])
-    assert uid not in harness.listener.wanted
+    assert uid not in harness.wanted
 
 
 def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_finished() -> None:
@@ -246,12 +234,12 @@ def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_fin
     uid = harness.see(
         "dead", phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1}
     )
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
     harness.observer.record_refusal(uid, 1)
     harness.observer.evaluate(uid)
-    assert not harness.listener.wanted
+    assert not harness.wanted
     harness.see("holder", phase="Succeeded", completionTime=stamp(1), spec=spec)
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_a_redrive_request_is_void_once_the_dead_letter_was_dismissed() -> None:
@@ -295,9 +283,9 @@ def test_a_postponed_job_is_left_alone_until_its_time_whatever_is_seen_of_it() -
     harness.observer.requeue_after(uid, 10)
     harness.see(spec={"cancel": True, "suspend": True})
     harness.observer.evaluate(uid)
-    assert not harness.listener.wanted
+    assert not harness.wanted
     harness.pass_time(10)
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_a_death_seen_as_it_happens_is_told_once_with_its_message() -> None:
@@ -305,7 +293,7 @@ def test_a_death_seen_as_it_happens_is_told_once_with_its_message() -> None:
     harness.see(phase="Running", **running())
     for _ in range(2):
         harness.see(phase="DeadLetter", completionTime=stamp(0), message="no luck")
-    assert harness.listener.deaths == ["job: no luck"]
+    assert harness.deaths == ["job: no luck"]
 
 
 def test_deaths_found_in_a_list_are_old_news() -> None:
@@ -313,7 +301,7 @@ def test_deaths_found_in_a_list_are_old_news() -> None:
     harness.see(phase="Running", **running())
     harness.see(phase="DeadLetter", completionTime=stamp(0), just_changed=False)
     harness.see("other", phase="DeadLetter", completionTime=stamp(0), just_changed=False)
-    assert harness.listener.deaths == []
+    assert harness.deaths == []
 
 
 def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_again() -> None:
@@ -322,12 +310,12 @@ def test_pausing_a_queue_stops_its_timeouts_and_resuming_starts_them_again() -> 
     meta = {"namespace": "ns", "name": "default"}
     harness.caches.queues.on_update({"metadata": meta, "spec": {"paused": True}})
     harness.pass_time(20)
-    assert not harness.listener.wanted
+    assert not harness.wanted
     harness.caches.queues.on_delete("ns", "default")
     harness.pass_time(9)
-    assert not harness.listener.wanted
+    assert not harness.wanted
     harness.pass_time(1)
-    assert harness.listener.wanted == {uid}
+    assert harness.wanted == {uid}
 
 
 def test_an_unknown_phase_is_left_to_who_knows_it() -> None:
@@ -372,9 +360,9 @@ def test_a_duplicate_seen_before_the_others_admission_is_looked_at_again() -> No
     harness = JobEvaluatorHarness()
     harness.see("b", spec={"deduplicationId": "one"})
     uid = harness.see("a", spec={"deduplicationId": "one"})
-    assert uid not in harness.listener.wanted
+    assert uid not in harness.wanted
     harness.see("b", spec={"deduplicationId": "one"}, admitted=True)
-    assert uid in harness.listener.wanted
+    assert uid in harness.wanted
 
 
 def test_a_job_that_no_worker_of_a_limited_queue_knows_does_not_line_up_for_a_place() -> None:
@@ -404,8 +392,8 @@ def test_a_job_beside_the_line_has_its_queue_timeout() -> None:
     unknown = harness.see("unknown", spec={"type": "b", "queueTimeoutSeconds": 20})
     for _ in range(5):
         harness.pass_time(5)
-    assert harness.listener.wanted == {unknown}
-    assert known not in harness.listener.wanted
+    assert harness.wanted == {unknown}
+    assert known not in harness.wanted
 
 
 def test_where_workers_may_not_be_watched_a_limit_alone_decides_how_many_get_a_place() -> None:

@@ -30,8 +30,7 @@ class JobMetricsHarness:
         self.registry = CollectorRegistry()
         self.leads, self.now, self.version = True, 0.0, 100
         self.metrics = JobMetrics(self.registry, lambda: self.leads, lambda: self.now)
-        listener: Any = Anybody()
-        made = evaluation(lambda: at(self.now), listener, metrics=self.metrics)
+        made = evaluation(lambda: at(self.now), metrics=self.metrics)
         self.observer, self.caches = made.evaluator, made.caches
         self.metrics.expose(self.look)
 
@@ -51,13 +50,6 @@ class JobMetricsHarness:
 
     def value(self, spec: MetricSpec, end: str = "", **labels: str) -> float:
         return self.registry.get_sample_value(spec.exposed_name + end, labels) or 0.0
-
-
-class Anybody:
-    """Listens to all and does nothing."""
-
-    def __getattr__(self, _: str) -> Any:
-        return lambda *_: None
 
 
 @pytest.fixture

@@ -44,13 +44,12 @@ class JobReconcilerHarness:
 
     def __init__(self) -> None:
         self.session = FakeSession()
-        self.wanted: set[str] = set()
         self.leads = True
         self.recovered: list[tuple[str, str]] = []
         self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
         self.notices = EventRecorder(session, "me", current_time, self.metrics, quarantine())
-        made = evaluation(current_time, self, options=DecisionOptions(unknown_type_delay=0))
+        made = self._made = evaluation(current_time, options=DecisionOptions(unknown_type_delay=0))
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue = made.delaying_queue
         workers, observer = self.caches.worker_pods, self.observer
@@ -76,14 +75,9 @@ class JobReconcilerHarness:
             now=current_time,
         )
 
-    def enqueue(self, uid: str, lane: str) -> None:  # noqa: ARG002
-        self.wanted.add(uid)
-
-    def dequeue(self, uid: str) -> None:
-        self.wanted.discard(uid)
-
-    def on_dead_letter(self, *_: object) -> None:
-        pass
+    @property
+    def wanted(self) -> set[str]:
+        return set(self._made.queued)
 
     def job(self, name: str = "job", **changes: Any) -> None:
         """Put a job onto the server and show it to the observer."""
@@ -97,7 +91,7 @@ class JobReconcilerHarness:
 
     async def act(self, uid: str = UID) -> None:
         """Act and look again, as the dispatcher does."""
-        self.wanted.discard(uid)
+        self._made.job_queue.discard(uid)
         await self.actor.reconcile(uid)
         self.observer.evaluate(uid)
 

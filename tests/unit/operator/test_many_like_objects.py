@@ -222,4 +222,5 @@ def test_a_duplicate_that_is_being_deleted_is_in_nobodys_way() -> None:
     audience.see("a", spec=ONE)
     audience.see("b", spec=ONE)
     audience.see("a", spec=ONE, deleting=True)
+    audience.requeue("uid-b")
     assert audience.wanted == {"uid-a": "ns/deletion", "uid-b": "ns/admit"}

@@ -36,7 +36,6 @@ from support.callbacks import ignore
 from support.evaluation import evaluation
 from support.fake_session import FakeSession
 from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
-from unit.operator.test_job_evaluator import FakeListener
 
 
 def nest(levels: int) -> Any:
@@ -57,18 +56,11 @@ class QuarantineHarness:
     """All that looks at objects of tenants, with the clock in the test's hands."""
 
     def __init__(self) -> None:
-        self.now, self.version, self.listener, self.metrics = (
-            0.0,
-            100,
-            FakeListener(),
-            OperatorMetrics(),
-        )
+        self.now, self.version, self.metrics = 0.0, 100, OperatorMetrics()
         self.quarantine = Quarantine(lambda: self.now, lambda _kind: None)
         job_metrics = JobMetrics(self.metrics.registry, lambda: True, lambda: self.now)
         self.evaluation = evaluation(
             self.moment,
-            self.listener,
-            enqueue_admission=self.listener.rooms.append,
             quarantine=self.quarantine,
             metrics=job_metrics,
         )
@@ -329,7 +321,7 @@ async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_
             harness.take(kind, with_value(obj, path, value))
             await harness.go_on()
             uid = harness.honest()
-            assert uid in harness.listener.wanted, value
+            assert uid in harness.evaluation.queued, value
             harness.observer.on_delete(uid)
             harness.take(kind, obj)
             await harness.go_on()
@@ -340,8 +332,8 @@ async def test_no_value_in_any_field_that_is_read_keeps_others_from_being_acted_
             elif obj is FINISHED:
                 assert [record.uid for record in harness.caches.store.finished()] == ["uid-job"]
             elif kind == "job":
-                assert "uid-job" in harness.listener.wanted, value
-                harness.listener.wanted.clear()
+                assert "uid-job" in harness.evaluation.queued, value
+                harness.evaluation.job_queue.discard("uid-job")
 
 
 def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
@@ -363,13 +355,13 @@ def test_a_job_that_cannot_be_judged_is_judged_again_when_its_time_has_come(
         ("object quarantined", "ns/bad")
     ]
     assert harness.quarantine.counts_by_kind() == {"AsyncJob": 1}
-    assert harness.honest() in harness.listener.wanted
+    assert harness.honest() in harness.evaluation.queued
     fails = False
     assert harness.delaying_queue.pop_due(INITIAL_PAUSE - 1, 10) == []
     harness.now = 2 * MAX_PAUSE
     [uid] = harness.delaying_queue.pop_due(harness.now, 10)
     harness.observer.evaluate(uid)
-    assert "uid-bad" in harness.listener.wanted
+    assert "uid-bad" in harness.evaluation.queued
     assert not harness.quarantine.counts_by_kind()
 
 

@@ -1,12 +1,12 @@
 """Evaluates each job that was seen: enqueue it, evaluate it again later, or neither.
 
 Level-triggered: what is due follows from everything in the cache, never from which event arrived.
-Nothing here waits or writes; a listener enqueues and dequeues the jobs.
+Nothing here waits or writes: jobs to reconcile go into the work queue, and leave it when nothing is
+due for them any more.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.job_view import JobView, read_job
@@ -15,7 +15,7 @@ from asyncjob_operator.cache.dependencies import NO_CHILDREN
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.jobs import JobAddress
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
-from asyncjob_operator.controllers.workqueue import DelayingQueue
+from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.decision import Decision
 from asyncjob_operator.core.now import Now
@@ -35,32 +35,23 @@ that not even the leader's Lease was renewed.
 """
 
 
-class EvaluationListener(Protocol):
-    """Acts on what the job evaluator finds."""
-
-    def enqueue(self, uid: str, lane: str) -> None:
-        """Queue a job whose reconciliation is due; lanes take turns."""
-
-    def dequeue(self, uid: str) -> None:
-        """Take a job off the queue: nothing is due for it any more."""
-
-    def on_dead_letter(self, job: JobView, message: str) -> None:
-        """React to a job that has just become a dead letter, whichever component wrote that."""
-
-
 class JobEvaluator:
     """Evaluates jobs against the caches, whenever one of these reports a change.
 
     A job whose evaluation raises is quarantined: it is evaluated again when it changes, or after a
     pause. What the cache holds of it stays.
+
+    `on_dead_letter` is called with each job that has just become a dead letter, whichever component
+    wrote that, and with the message of its status.
     """
 
     def __init__(
         self,
         caches: JobCaches,
         delaying_queue: DelayingQueue,
-        listener: EvaluationListener,
+        job_queue: WorkQueue,
         *,
+        on_dead_letter: Callable[[JobView, str], None],
         options: DecisionOptions,
         now: Callable[[], Now],
         queue_stats: QueueStatsCollector,
@@ -76,7 +67,8 @@ class JobEvaluator:
         self._queues = caches.queues
         self._worker_registry = caches.worker_registry
         self._delaying_queue = delaying_queue
-        self._listener = listener
+        self._job_queue = job_queue
+        self._on_dead_letter = on_dead_letter
         self._options = options
         self._now = now
         self._queue_stats = queue_stats
@@ -151,7 +143,7 @@ class JobEvaluator:
         self._rerun_retry_at.pop(uid, None)
         self._statuses.forget(uid)
         self._delaying_queue.forget(uid)
-        self._listener.dequeue(uid)
+        self._job_queue.discard(uid)
         if job:
             self._admission_cache.remove(job)
             self._evaluate_duplicates(job, duplicates)
@@ -173,7 +165,7 @@ class JobEvaluator:
         """Evaluate the job after this many seconds, not before, even if it changes; 0: at once."""
         if uid in self._store:
             self._delaying_queue.block_until(uid, self._now().monotonic + seconds)
-            self._listener.dequeue(uid)
+            self._job_queue.discard(uid)
 
     def record_refusal(self, uid: str, number: int) -> None:
         """Remember that this redrive request was refused, so that one Event says so."""
@@ -212,7 +204,7 @@ class JobEvaluator:
         self._scheduled_jobs.on_update(job, obj, self._now().wall)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
-                self._listener.on_dead_letter(job, text(child(obj, "status"), "message"))
+                self._on_dead_letter(job, text(child(obj, "status"), "message"))
             if job.finished:
                 self._queue_stats.record_finished((job.namespace, job.queue))
         self._evaluate_duplicates(job, duplicates)
@@ -223,7 +215,7 @@ class JobEvaluator:
             job, awaits_reservation=decision.awaits_reservation and decision.effect is None
         )
         if decision.effect is None:
-            self._listener.dequeue(job.uid)
+            self._job_queue.discard(job.uid)
             self._delaying_queue.requeue_at(job.uid, decision.requeue_at)
             if job.finished:
                 self._compact_finished(job)
@@ -232,7 +224,7 @@ class JobEvaluator:
             self._store.track_pending_request(job, now.wall)
         if not self._delaying_queue.is_blocked(job.uid, now.monotonic):
             self._delaying_queue.forget(job.uid)
-            self._listener.enqueue(job.uid, f"{job.namespace}/{decision.effect.policy}")
+            self._job_queue.add(job.uid, f"{job.namespace}/{decision.effect.policy}")
 
     def _requeue_quarantined(self, uid: str, pause: float) -> None:
         """Leave a job alone for the pause it was quarantined for."""
@@ -292,7 +284,7 @@ class JobEvaluator:
         """Enqueue a finished job whose requested rerun may be retried now."""
         known = self._store.find(uid)
         if known and self._now().monotonic >= self._rerun_retry_at.get(uid, math.inf):
-            self._listener.enqueue(uid, f"{known.namespace}/{finished.RERUN}")
+            self._job_queue.add(uid, f"{known.namespace}/{finished.RERUN}")
 
     def _evaluate_many(self, uids: Sequence[str]) -> None:
         """Evaluate these jobs: a few at once, many bit by bit to let others run in between."""

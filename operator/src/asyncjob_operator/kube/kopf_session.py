@@ -55,7 +55,10 @@ class WatchedCollection:
 
 
 class WatchListener(Protocol):
-    """Learns of the progress and the lists of kopf's watches, which kopf itself does not report."""
+    """Learns of the progress and the lists of kopf's watches, which kopf itself does not report.
+
+    The operator is one. A protocol, because requests and answers lie in a layer far below it.
+    """
 
     def on_watch_progress(self, watched: WatchedCollection) -> None:
         """Record that a watch has received something, a bookmark included, or a list."""
