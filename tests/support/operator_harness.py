@@ -8,13 +8,13 @@ from typing import Any, cast
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.names import PARENT_LABEL, job_path
+from asyncjob_operator.components import cache_updates
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
-from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
+from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
-from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.callbacks import ignore
 from support.evaluation import evaluation
@@ -41,26 +41,17 @@ class OperatorHarness:
         """Let a new operator begin, that has seen nothing yet."""
         session = cast("KubeSession", self.session)
         made = self._made = evaluation(self.moment, options=self._options)
-        self.caches = caches = made.caches
+        self.caches = made.caches
         self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
         self.observer = observer = made.evaluator
-        correction = CacheUpdates(
-            on_pod=caches.worker_pods.on_pod_update,
-            on_pod_deleted=caches.worker_pods.on_pod_delete,
-            on_lease=caches.worker_pods.on_lease_update,
-            on_lease_deleted=caches.worker_pods.on_lease_delete,
-            on_job=lambda obj: observer.on_update(obj, just_changed=False),
-            on_job_deleted=observer.on_delete,
-            is_current=caches.is_current,
-        )
+        updates = cache_updates(self.caches, observer)
         self._actor = JobReconciler(
             session,
             observer,
-            preconditions=PreconditionChecker(session, correction, lambda: self.now),
+            preconditions=PreconditionChecker(session, updates, lambda: self.now),
             backoff=ItemBackoff(1.0, 60.0),
             events=EventRecorder(session, "me", self.moment, self.metrics, quarantine()),
             metrics=self.metrics,
-            recovery_summary=RecoverySummary(),
             leads=lambda: True,
             on_recovered=ignore,
             now=self.moment,

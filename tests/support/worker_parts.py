@@ -100,7 +100,7 @@ def attempt_services(
 ) -> AttemptServices:
     """Return what attempts share, for one at a time, without child jobs."""
     return AttemptServices.from_settings(
-        settings or Settings(concurrency=1), read_object, no_children
+        settings or Settings(concurrency=1), read_object, no_children, record=None
     )
 
 

@@ -163,7 +163,7 @@ class WorkerPath:
         self._reporter = OutcomeWriter(session, lambda _held, move, _error: move)
         self._settings = settings
         self._tools = AttemptServices.from_settings(
-            settings, session.get, lambda _held: NoChildJobs()
+            settings, session.get, lambda _held: NoChildJobs(), record=None
         )
         self._reader = RowReader()
         self.backlog = Backlog(takeover_delay=0.15, limit=LIMIT)

@@ -21,7 +21,7 @@ from asyncjob_operator.controllers.job_informer import JobResync, SilentWatchDet
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
 from asyncjob_operator.controllers.queue_status import JobStatsCollector, QueueStatusWriter
-from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.controllers.retention import RemovalPace, RemovalPlanner, RetentionController
 from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.controllers.workqueue import (
     MAX_CONCURRENT_RECONCILES,
@@ -103,19 +103,24 @@ class Components:
             metrics=job_metrics,
         )
         self.job_resync = JobResync(session, job_evaluator, caches.store, quarantine)
+        recovery_storms = RecoveryStormEvents(self.events.record, monotonic)
+
+        def on_recovered(namespace: str, reason: str) -> None:
+            self.recovery_summary.add(reason)
+            recovery_storms.on_recovered(namespace, reason)
+
         job_reconciler = JobReconciler(
             session,
             job_evaluator,
             preconditions=PreconditionChecker(
-                session, _cache_updates(caches, job_evaluator), monotonic
+                session, cache_updates(caches, job_evaluator), monotonic
             ),
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=self.events,
             metrics=metrics,
-            recovery_summary=self.recovery_summary,
             leads=leads,
             now=now,
-            on_recovered=RecoveryStormEvents(self.events.record, monotonic).on_recovered,
+            on_recovered=on_recovered,
         )
         self.job_reconcilers = ReconcilePool(
             job_queue, job_reconciler, leadership, quarantine, job_evaluator.evaluate
@@ -193,15 +198,18 @@ class Components:
         # Removal of finished jobs, and of the Leases of workers that are gone
         self.retention = RetentionController(
             session,
-            caches.store,
-            queue_of=caches.queues.view,
-            options=settings.retention_options,
-            rate=settings.retention_rate,
-            interval=settings.retention_interval,
+            RemovalPlanner(
+                caches.store,
+                queue_of=caches.queues.view,
+                options=settings.retention_options,
+                is_needed=caches.dependency_graph.is_needed,
+                now=now,
+                quarantine=quarantine,
+            ),
+            RemovalPace(settings.retention_rate, settings.retention_interval),
             now=now,
             leads=leads,
             record_event=self.events.record,
-            is_needed=caches.dependency_graph.is_needed,
             metrics=metrics,
             quarantine=quarantine,
         )
@@ -262,7 +270,7 @@ class Components:
         )
 
 
-def _cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:
+def cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:
     """Return where live reads that contradict the cache are stored."""
 
     def on_job(obj: JsonObject) -> None:

@@ -18,16 +18,16 @@ from asyncjob.names import (
     job_path,
     job_status_path,
 )
+from asyncjob_operator.components import cache_updates
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
-from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
+from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.decision import ChildrenFinished, ContainerDown, TypeUnserved
 from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time, monotonic
 from asyncjob_operator.kube.paths import leases_path, pods_path
-from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.evaluation import evaluation
 from support.fake_session import FakeSession
@@ -52,24 +52,14 @@ class JobReconcilerHarness:
         made = self._made = evaluation(current_time, options=DecisionOptions(unknown_type_delay=0))
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue = made.delaying_queue
-        workers, observer = self.caches.worker_pods, self.observer
-        correction = CacheUpdates(
-            on_pod=workers.on_pod_update,
-            on_pod_deleted=workers.on_pod_delete,
-            on_lease=self.take_lease,
-            on_lease_deleted=workers.on_lease_delete,
-            on_job=lambda obj: observer.on_update(obj, just_changed=False),
-            on_job_deleted=observer.on_delete,
-            is_current=self.caches.is_current,
-        )
+        updates = cache_updates(self.caches, self.observer)
         self.actor = JobReconciler(
             session,
-            observer,
-            preconditions=PreconditionChecker(session, correction, monotonic),
+            self.observer,
+            preconditions=PreconditionChecker(session, updates, monotonic),
             backoff=ItemBackoff(1.0, 60.0),
             events=self.notices,
             metrics=self.metrics,
-            recovery_summary=RecoverySummary(),
             leads=lambda: self.leads,
             on_recovered=lambda *what: self.recovered.append(what),
             now=current_time,
@@ -541,15 +531,7 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
     harness.job(phase="Succeeded", completionTime=stamp(0))
     confirmation = PreconditionChecker(
         cast("KubeSession", harness.session),
-        CacheUpdates(
-            on_pod=harness.caches.worker_pods.on_pod_update,
-            on_pod_deleted=harness.caches.worker_pods.on_pod_delete,
-            on_lease=harness.take_lease,
-            on_lease_deleted=harness.caches.worker_pods.on_lease_delete,
-            on_job=lambda obj: harness.observer.on_update(obj, just_changed=False),
-            on_job_deleted=harness.observer.on_delete,
-            is_current=harness.caches.is_current,
-        ),
+        cache_updates(harness.caches, harness.observer),
         monotonic,
     )
     proof = ChildrenFinished("ns", (UID,), ())

@@ -16,7 +16,7 @@ from asyncjob_operator.cache.adapters import (
 )
 from asyncjob_operator.controllers import job_evaluator as observer_module
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
-from asyncjob_operator.controllers.retention import RetentionController
+from asyncjob_operator.controllers.retention import RemovalPace, RemovalPlanner, RetentionController
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.decide import decide
 from asyncjob_operator.core.now import Now
@@ -89,15 +89,18 @@ class QuarantineHarness:
         }
         self.sweep = RetentionController(
             cast("KubeSession", FakeSession()),
-            caches.store,
-            queue_of=caches.queues.view,
-            options=RetentionOptions(),
-            rate=1e9,
-            interval=60.0,
+            RemovalPlanner(
+                caches.store,
+                queue_of=caches.queues.view,
+                options=RetentionOptions(),
+                is_needed=caches.dependency_graph.is_needed,
+                now=self.moment,
+                quarantine=self.quarantine,
+            ),
+            RemovalPace(rate=1e9, interval=60.0),
             now=self.moment,
             leads=lambda: True,
             record_event=lambda _notice: None,
-            is_needed=caches.dependency_graph.is_needed,
             metrics=self.metrics,
             quarantine=self.quarantine,
         )

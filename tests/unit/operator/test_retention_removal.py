@@ -15,7 +15,12 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
 from asyncjob_operator.cache.jobs import JobStore
-from asyncjob_operator.controllers.retention import RetentionController, round_robin
+from asyncjob_operator.controllers.retention import (
+    RemovalPace,
+    RemovalPlanner,
+    RetentionController,
+    round_robin,
+)
 from asyncjob_operator.core.events import KubernetesEvent
 from asyncjob_operator.core.options import DAY, OPEN_QUEUE, RetentionOptions
 from asyncjob_operator.core.retention import FinishedJob
@@ -34,15 +39,18 @@ class RetentionHarness:
         self.needed: set[str] = set()
         self.sweep = RetentionController(
             cast("KubeSession", self.session),
-            self.store,
-            queue_of=lambda _namespace, _queue: OPEN_QUEUE,
-            options=RetentionOptions(**options),  # type: ignore[arg-type]  # numbers of both kinds
-            rate=rate,
-            interval=interval,
+            RemovalPlanner(
+                self.store,
+                queue_of=lambda _namespace, _queue: OPEN_QUEUE,
+                options=RetentionOptions(**options),  # type: ignore[arg-type]  # of both kinds
+                is_needed=lambda record: record.name in self.needed,
+                now=lambda: at(self.seconds),
+                quarantine=quarantine(),
+            ),
+            RemovalPace(rate, interval),
             now=lambda: at(self.seconds),
             leads=lambda: self.leads,
             record_event=self.told.append,
-            is_needed=lambda record: record.name in self.needed,
             metrics=OperatorMetrics(),
             quarantine=quarantine(),
         )

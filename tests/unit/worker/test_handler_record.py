@@ -12,6 +12,7 @@ from asyncjob import JobContext, WorkerApp
 from asyncjob.audit.evidence import HandlerRecord
 from asyncjob.audit.recorded_object import value_digest
 from asyncjob.errors import ConfigError
+from asyncjob_worker.execution.attempt import AttemptServices
 from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.runner import JobRunner
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
@@ -40,18 +41,17 @@ def runner(record: HandlerRecorder | None) -> JobRunner:
         return change
 
     silent = SimpleNamespace(add=lambda _: None, remove=lambda _: None)
+    settings = Settings(concurrency=1, stop_grace_seconds=0.0)
     return JobRunner(
         app,
-        Settings(concurrency=1, stop_grace_seconds=0.0),
+        settings,
         heartbeat=cast("HeartbeatThread", silent),
         outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=write)),
         on_exhausted=STAY.set,
+        services=AttemptServices.from_settings(settings, no_cluster, no_children, record),
         events=no_hooks(),
-        read_object=no_cluster,
         metrics=Metrics(),
         tracing=NO_TRACING,
-        record=record,
-        children=no_children,
         on_abandoned=ignore,
     )
 

@@ -21,8 +21,7 @@ from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
-from support.callbacks import no_children
-from support.worker_parts import held, no_cluster, no_hooks
+from support.worker_parts import attempt_services, held, no_hooks
 
 LEASE = 60.0
 
@@ -41,19 +40,18 @@ class JobRunnerHarness:
         self.release = threading.Event()
         self.metrics = Metrics()
         heartbeat = SimpleNamespace(add=self.keep, remove=self.let_go)
+        settings = Settings(concurrency=slots, stop_grace_seconds=0.0)
         self.runner = JobRunner(
             self.app(),
-            Settings(concurrency=slots, stop_grace_seconds=0.0),
+            settings,
             heartbeat=cast("HeartbeatThread", heartbeat),
             outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=self.report)),
             on_exhausted=self.exhaust,
             on_abandoned=self.freed.append,
+            services=attempt_services(settings),
             events=no_hooks(),
-            read_object=no_cluster,
             metrics=self.metrics,
             tracing=NO_TRACING,
-            record=None,
-            children=no_children,
         )
 
     def app(self) -> WorkerApp:

@@ -22,6 +22,7 @@ from asyncjob_worker.claiming.selector import ClaimSelector
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
 from asyncjob_worker.clock import boottime, now_text
+from asyncjob_worker.execution.attempt import AttemptServices
 from asyncjob_worker.execution.child_jobs import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
 from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.hooks import HookEvents, Hooks
@@ -91,14 +92,19 @@ class Components:
             outcome_writer=OutcomeWriter(session, _refused_outcome),
             on_exhausted=on_exhausted,
             on_abandoned=self._on_abandoned,
-            read_object=session.get,
+            services=AttemptServices.from_settings(
+                settings,
+                read_object=session.get,
+                children=partial(
+                    AttemptChildJobs, session, limiter=asyncio.Semaphore(MAX_CONCURRENT_SUBMITS)
+                ),
+                record=(
+                    HandlerRecorder(settings.handler_record) if settings.handler_record else None
+                ),
+            ),
+            events=self.events,
             metrics=metrics,
             tracing=tracing,
-            events=self.events,
-            record=HandlerRecorder(settings.handler_record) if settings.handler_record else None,
-            children=partial(
-                AttemptChildJobs, session, limiter=asyncio.Semaphore(MAX_CONCURRENT_SUBMITS)
-            ),
         )
         self.watcher = QueuedJobWatcher(
             session,

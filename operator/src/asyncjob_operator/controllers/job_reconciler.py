@@ -44,7 +44,7 @@ from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, jo
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies import finished, recovery
 from asyncjob_operator.kube.clock import random_fraction
-from asyncjob_operator.telemetry.logs import RecoverySummary, job_log_context, job_name_log_context
+from asyncjob_operator.telemetry.logs import job_log_context, job_name_log_context
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
 
@@ -80,7 +80,6 @@ class JobReconciler:
         backoff: ItemBackoff,
         events: EventRecorder,
         metrics: OperatorMetrics,
-        recovery_summary: RecoverySummary,
         leads: Callable[[], bool],
         on_recovered: Callable[[str, str], None],
         now: Callable[[], Now],
@@ -93,7 +92,6 @@ class JobReconciler:
         self._refused_backoff = ItemBackoff(backoff.initial, MAX_REFUSED_BACKOFF)
         self._events = events
         self._metrics = metrics
-        self._recovery_summary = recovery_summary
         self._leads = leads
         self._now = now
 
@@ -198,7 +196,6 @@ class JobReconciler:
 
     def _record_recovery(self, job: JobView, reason: str) -> None:
         self._metrics.jobs_recovered.labels(reason).inc()
-        self._recovery_summary.add(reason)
         self._on_recovered(job.namespace, reason)
         seconds_silent = self._evaluator.seconds_since_heartbeat(job.uid)
         if seconds_silent is not None:

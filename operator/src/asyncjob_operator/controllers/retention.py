@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -46,41 +47,110 @@ IsNeeded = Callable[[FinishedJob], bool]
 """Whether a job that has not started yet depends on a finished one."""
 
 
-class RetentionController:
-    """Makes passes over all finished jobs; `rate` is removals per second.
+@dataclass(frozen=True, slots=True)
+class RemovalPace:
+    """How fast finished jobs are removed."""
 
-    A pass that would take longer than `interval` seconds at that rate goes faster, so that removals
-    keep up with the jobs that finish; the number of concurrent deletions stays the same.
+    rate: float
+    """Removals per second."""
+
+    interval: float
+    """Seconds in which a pass has to be over.
+
+    One that would take longer at `rate` goes faster, so that removals keep up with the jobs that
+    finish; the number of concurrent deletions stays the same.
     """
+
+    def pause(self, removals: int) -> float:
+        """Return how long to wait after each of so many removals, in seconds."""
+        return min(1.0 / self.rate, self.interval / max(removals, 1))
+
+
+class RemovalPlanner:
+    """Decides which finished jobs go; deletes none."""
 
     def __init__(
         self,
-        session: KubeSession,
         finished_jobs: JobStore,
         *,
         queue_of: Callable[[str, str], QueueView],
         options: RetentionOptions,
-        rate: float,
-        interval: float,
+        is_needed: IsNeeded,
+        now: Callable[[], Now],
+        quarantine: Quarantine,
+    ) -> None:
+        self._finished_jobs = finished_jobs
+        self._queue_of = queue_of
+        self.options = options
+        self._is_needed = is_needed
+        self._now = now
+        self._quarantine = quarantine
+
+    async def unneeded(self) -> dict[str, list[FinishedJob]]:
+        """Return, by namespace, the finished jobs that the limits apply to."""
+        found: defaultdict[str, list[FinishedJob]] = defaultdict(list)
+        for number, job in enumerate(self._finished_jobs.finished(), 1):
+            if not self.is_still_needed(job):
+                found[job.namespace].append(job)
+            if number % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def is_still_needed(self, job: FinishedJob) -> bool:
+        """Return whether a pending request, or a job that has yet to start, exempts it from limits.
+
+        That ends after `MAX_NEEDED_SECONDS`: otherwise anyone who may request a rerun, or create a
+        suspended job that depends on it, could keep any job for ever.
+        """
+        is_recent = self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
+        return is_recent and (job.awaits_request or self._is_needed(job))
+
+    async def plan(self, jobs: Sequence[FinishedJob]) -> Removals:
+        """Return which jobs of a namespace go.
+
+        That is counted and sorted in a thread: 50,000 jobs would hold the event loop for 150 ms.
+        """
+        queues = await asyncio.to_thread(by_queue, jobs)
+        removable: list[FinishedJob] = []
+        for members in queues.values():
+            removable += await self._removable_in_queue(members)
+        return await asyncio.to_thread(plan_removals, queues, removable, self.options)
+
+    def forget(self, job: FinishedJob) -> None:
+        """Forget a job that is gone."""
+        self._finished_jobs.remove(job.uid)
+
+    async def _removable_in_queue(self, jobs: Sequence[FinishedJob]) -> Sequence[FinishedJob]:
+        namespace, name = jobs[0].namespace, jobs[0].queue
+        with self._quarantine.guard(ObjectRef(ObjectKind.QUEUE, namespace, name), Activity.RETAIN):
+            queue, wall = self._queue_of(namespace, name), self._now().wall
+            return await asyncio.to_thread(removable_in_queue, jobs, queue, self.options, wall)
+        return ()
+
+
+class RetentionController:
+    """Makes passes over all finished jobs, and deletes what the planner says."""
+
+    def __init__(
+        self,
+        session: KubeSession,
+        planner: RemovalPlanner,
+        pace: RemovalPace,
+        *,
         now: Callable[[], Now],
         leads: Callable[[], bool],
         record_event: Callable[[KubernetesEvent], None],
-        is_needed: IsNeeded,
         metrics: OperatorMetrics,
         quarantine: Quarantine,
     ) -> None:
         self._session = session
-        self._finished_jobs = finished_jobs
-        self._queue_of = queue_of
-        self._options = options
-        self._rate = rate
-        self._interval = interval
+        self._planner = planner
+        self._pace = pace
         self._backoff = ItemBackoff(RETRY_SECONDS, MAX_REFUSED_BACKOFF)
         self._retry_at: dict[str, float] = {}
         self._now = now
         self._leads = leads
         self._record_event = record_event
-        self._is_needed = is_needed
         self._metrics = metrics
         self._quarantine = quarantine
 
@@ -93,8 +163,8 @@ class RetentionController:
         self._retry_at = {uid: at for uid, at in self._retry_at.items() if at > now}
         over_limit = 0
         queues: list[Sequence[FinishedJob]] = []
-        for namespace, jobs in (await self._unneeded()).items():
-            removals = await self._plan_removals(jobs)
+        for namespace, jobs in (await self._planner.unneeded()).items():
+            removals = await self._planner.plan(jobs)
             queues.append(removals.jobs)
             if removals.excess:
                 over_limit += 1
@@ -104,45 +174,8 @@ class RetentionController:
         self._metrics.set_namespaces_over_limit(over_limit)
         return await self._delete_all(list(round_robin(queues)), on_progress)
 
-    async def _unneeded(self) -> dict[str, list[FinishedJob]]:
-        """Return, by namespace, the finished jobs that the limits apply to."""
-        found: defaultdict[str, list[FinishedJob]] = defaultdict(list)
-        for number, job in enumerate(self._finished_jobs.finished(), 1):
-            if not self._is_still_needed(job):
-                found[job.namespace].append(job)
-            if number % YIELD_EVERY == 0:
-                await asyncio.sleep(0)
-        return found
-
-    def _is_still_needed(self, job: FinishedJob) -> bool:
-        """Return whether a pending request, or a job that has yet to start, exempts it from limits.
-
-        That ends after `MAX_NEEDED_SECONDS`: otherwise anyone who may request a rerun, or create a
-        suspended job that depends on it, could keep any job for ever.
-        """
-        is_recent = self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
-        return is_recent and (job.awaits_request or self._is_needed(job))
-
-    async def _plan_removals(self, jobs: Sequence[FinishedJob]) -> Removals:
-        """Return which jobs of a namespace go.
-
-        That is counted and sorted in a thread: 50,000 jobs would hold the event loop for 150 ms.
-        """
-        queues = await asyncio.to_thread(by_queue, jobs)
-        removable: list[FinishedJob] = []
-        for members in queues.values():
-            removable += await self._removable_in_queue(members)
-        return await asyncio.to_thread(plan_removals, queues, removable, self._options)
-
-    async def _removable_in_queue(self, jobs: Sequence[FinishedJob]) -> Sequence[FinishedJob]:
-        namespace, name = jobs[0].namespace, jobs[0].queue
-        with self._quarantine.guard(ObjectRef(ObjectKind.QUEUE, namespace, name), Activity.RETAIN):
-            queue, wall = self._queue_of(namespace, name), self._now().wall
-            return await asyncio.to_thread(removable_in_queue, jobs, queue, self._options, wall)
-        return ()
-
     def _warn_over_limit(self, namespace: str, finished: int) -> None:
-        limit = self._options.namespace_limit
+        limit = self._planner.options.namespace_limit
         log.warning(
             "too many finished jobs: removing the oldest, whatever their age",
             namespace=namespace,
@@ -158,11 +191,11 @@ class RetentionController:
         self, jobs: Sequence[FinishedJob], on_progress: Callable[[], None]
     ) -> int:
         slots = asyncio.Semaphore(MAX_CONCURRENT_DELETIONS)
-        pause = min(1.0 / self._rate, self._interval / max(len(jobs), 1))
+        pause = self._pace.pause(len(jobs))
         tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
             for job in jobs:
-                if job.uid in self._retry_at or self._is_still_needed(job):
+                if job.uid in self._retry_at or self._planner.is_still_needed(job):
                     continue
                 on_progress()
                 await slots.acquire()
@@ -202,7 +235,7 @@ class RetentionController:
         return False
 
     def _forget(self, job: FinishedJob) -> None:
-        self._finished_jobs.remove(job.uid)
+        self._planner.forget(job)
         self._backoff.reset(job.uid)
 
     def _on_error(self, job: FinishedJob, error: ApiError) -> None:

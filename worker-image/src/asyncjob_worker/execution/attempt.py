@@ -43,7 +43,7 @@ class AttemptServices:
         settings: Settings,
         read_object: ReadObject,
         children: Callable[[HeldJob], ChildJobs],
-        record: HandlerRecorder | None = None,
+        record: HandlerRecorder | None,
     ) -> "AttemptServices":
         """Return the services of a worker process; `read_object` reads from the API server."""
         object_store = ObjectStoreClient.from_settings(settings.offload, settings.slots())

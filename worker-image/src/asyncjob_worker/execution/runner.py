@@ -13,7 +13,6 @@ from typing import Any
 import structlog
 
 from asyncjob.app import Resources, WorkerApp
-from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.app.context import Stop
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import WatchEvent
@@ -21,9 +20,7 @@ from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices, job_info_of
-from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.hooks import HookEvents
-from asyncjob_worker.execution.payloads import ReadObject
 from asyncjob_worker.isolation.executor import HandlerFuture
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
@@ -51,12 +48,10 @@ class JobRunner:
         outcome_writer: OutcomeWriter,
         on_exhausted: Callable[[], None],
         on_abandoned: Callable[[HeldJob], None],
-        children: Callable[[HeldJob], ChildJobs],
+        services: AttemptServices,
         events: HookEvents,
-        read_object: ReadObject,
         metrics: Metrics,
         tracing: Tracing,
-        record: HandlerRecorder | None,
     ) -> None:
         self._app = app
         self._events = events
@@ -66,7 +61,7 @@ class JobRunner:
         self._on_exhausted = on_exhausted
         self._on_abandoned = on_abandoned
         self._slots = settings.slots()
-        self._services = AttemptServices.from_settings(settings, read_object, children, record)
+        self._services = services
         self._metrics = metrics
         self._tracing = tracing
         self.running_handlers = RunningHandlers(boottime, self._metrics.handler_ended)
