@@ -33,7 +33,7 @@ from asyncjob_perturbation.judge import broken_rules
 from asyncjob_perturbation.people import ThroughGateway, WithKubectl
 from asyncjob_perturbation.plan import KILLS, LEASE_SECONDS, Case, Part
 from asyncjob_perturbation.processes import BUG, PartProcess
-from asyncjob_perturbation.proxy import Interference, NoInterference, Proxy, Recording
+from asyncjob_perturbation.proxy import Interference, Proxy, Recording
 from asyncjob_perturbation.scenarios import Scenario, ScenarioContext
 
 END_SECONDS: Final = 45.0
@@ -118,7 +118,7 @@ class ScenarioRun:
 
     async def play(self, interference: Interference | None = None) -> None:
         """Tell the scenario to its end, with an interference."""
-        self.proxy.interference = interference or NoInterference()
+        self.proxy.interference = interference or Interference()
         if not self.scenario.from_start:
             self.proxy.begin_later()
         async with self.cluster.starts:

@@ -12,7 +12,7 @@ import orjson
 
 from asyncjob_perturbation.calls import Call, subject_of
 from asyncjob_perturbation.plan import HELD_SECONDS, LATE_SECONDS, MOVES, STALE_SECONDS, When
-from asyncjob_perturbation.proxy import Events, NoInterference
+from asyncjob_perturbation.proxy import Events, Interference
 
 _EXPIRED: Final = {
     "type": "ERROR",
@@ -38,7 +38,7 @@ Queue = asyncio.Queue[tuple[Call, bytes] | None]
 """Events of a watch; None: it has ended."""
 
 
-class KillAt(NoInterference):
+class KillAt(Interference):
     """Kills a part at one request."""
 
     def __init__(self, call: Call, when: When, kill: Callable[[], None]) -> None:
@@ -69,7 +69,7 @@ class KillAt(NoInterference):
         self._kill()
 
 
-class LoseAnswer(NoInterference):
+class LoseAnswer(Interference):
     """Loses the answer to one request."""
 
     def __init__(self, call: Call) -> None:
@@ -84,7 +84,7 @@ class LoseAnswer(NoInterference):
         return False
 
 
-class MoveAt(NoInterference):
+class MoveAt(Interference):
     """Moves a part to another API server when a request is answered, and back after a while."""
 
     def __init__(self, call: Call, move: Move, kill: Callable[[], None] | None = None) -> None:
@@ -109,7 +109,7 @@ class MoveAt(NoInterference):
         self.over = True
 
 
-class WithholdFrom(NoInterference):
+class WithholdFrom(Interference):
     """Withholds an event of a watch and what that watch shows in the seconds after it."""
 
     def __init__(self, call: Call, when: When) -> None:

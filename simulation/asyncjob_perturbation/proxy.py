@@ -10,7 +10,7 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 import aiohttp
 from aiohttp import web
@@ -27,32 +27,19 @@ Events = AsyncIterator[tuple[Call, bytes]]
 """The lines of a watch, each with the call that it counts as."""
 
 
-class Interference(Protocol):
-    """What happens to the requests of a part, beside that they are answered."""
-
-    def before(self, call: Call) -> bool:
-        """Return whether the request reaches the API server."""
-
-    def after(self, call: Call) -> bool:
-        """Return whether the part gets the answer that the API server has given."""
-
-    def watch(self, events: Events) -> AsyncIterator[bytes]:
-        """Return the lines that the part sees of a watch."""
-
-
-class NoInterference:
-    """Lets everything pass."""
+class Interference:
+    """What happens to the requests of a part, beside that they are answered; by itself nothing."""
 
     def before(self, call: Call) -> bool:  # noqa: ARG002
-        """Let it pass."""
+        """Return whether the request reaches the API server."""
         return True
 
     def after(self, call: Call) -> bool:  # noqa: ARG002
-        """Let it get it."""
+        """Return whether the part gets the answer that the API server has given."""
         return True
 
     async def watch(self, events: Events) -> AsyncIterator[bytes]:
-        """Show all."""
+        """Yield the lines that the part sees of a watch."""
         async for _, line in events:
             yield line
 
@@ -73,7 +60,7 @@ class Proxy:
     """Stands before the API server of `url`; a context manager."""
 
     def __init__(self, url: str, trust: ssl.SSLContext) -> None:
-        self.interference: Interference = NoInterference()
+        self.interference = Interference()
         self.recording = Recording()
         self._upstream = url
         self._watches: set[asyncio.Transport] = set()
