@@ -26,7 +26,9 @@ from asyncjob.kube.transport import (
     KubeTransport,
     Params,
     RequestObserver,
+    ignore_send,
     parse_object,
+    unobserved,
 )
 
 MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
@@ -51,7 +53,7 @@ class KubeSession:
         *,
         field_manager: str,
         connections: int = 32,
-        observer: RequestObserver | None = None,
+        observer: RequestObserver = unobserved,
     ) -> None:
         self.access = access
         self._field_manager = field_manager
@@ -105,7 +107,7 @@ class KubeSession:
         body: Mapping[str, Json],
         params: Params | None = None,
         *,
-        on_send: Callable[[], None] | None = None,
+        on_send: Callable[[], None] = ignore_send,
     ) -> JsonObject:
         """Merge into an object; conditional if the body carries a resourceVersion.
 
@@ -196,7 +198,7 @@ class KubeSession:
         content_type: str,
         params: Params | None = None,
         *,
-        on_send: Callable[[], None] | None = None,
+        on_send: Callable[[], None] = ignore_send,
     ) -> JsonObject:
         query = {"fieldManager": self._field_manager, **(params or {})}
         request = KubeRequest(method, path, query, encode(body), content_type, on_send=on_send)

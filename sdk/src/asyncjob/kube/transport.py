@@ -151,6 +151,15 @@ _CONNECTION_ERRORS: Final = (aiohttp.ClientError, TimeoutError, ConnectionError)
 RequestObserver = Callable[[str, int, float], None]
 """Called after each request with method, HTTP code (0: no answer) and seconds."""
 
+
+def unobserved(_method: str, _code: int, _seconds: float) -> None:
+    """Observe nothing: the `RequestObserver` of clients that export no metrics."""
+
+
+def ignore_send() -> None:
+    """Do nothing before a request is sent: few senders need to know when that is."""
+
+
 Params = Mapping[str, str]
 
 
@@ -169,7 +178,7 @@ class KubeRequest:
     accept: str = _JSON
     timeout_seconds: float = REQUEST_TIMEOUT_SECONDS
     max_bytes: int | None = None
-    on_send: Callable[[], None] | None = None
+    on_send: Callable[[], None] = ignore_send
     """Called each time before it is sent: one that is throttled is sent again."""
 
 
@@ -186,7 +195,7 @@ class KubeTransport:
         *,
         user_agent: str,
         connections: int,
-        observer: RequestObserver | None,
+        observer: RequestObserver,
     ) -> None:
         self._access = access
         self._observer = observer
@@ -246,8 +255,7 @@ class KubeTransport:
     async def _send_once(self, request: KubeRequest) -> bytes:
         loop = asyncio.get_running_loop()
         started, code = loop.time(), 0
-        if request.on_send is not None:
-            request.on_send()
+        request.on_send()
         limits = aiohttp.ClientTimeout(
             total=request.timeout_seconds, sock_connect=_CONNECT_TIMEOUT_SECONDS
         )
@@ -257,8 +265,7 @@ class KubeTransport:
         except _CONNECTION_ERRORS as error:
             raise _no_response_error(request, error) from error
         finally:
-            if self._observer:
-                self._observer(request.method, code, loop.time() - started)
+            self._observer(request.method, code, loop.time() - started)
         if code >= HTTPStatus.BAD_REQUEST:
             raise error_from_response(code, answer, response.headers.get("Retry-After"))
         return answer
