@@ -1,0 +1,162 @@
+"""A cluster in virtual time with one operator and one worker, in which nothing goes wrong."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Final
+from unittest.mock import patch
+
+import orjson
+
+from asyncjob.names import API_VERSION, JOBS, collection_path, job_path
+from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
+from asyncjob_operator.settings import Settings as OperatorSettings
+from asyncjob_simulation.actors import SimulatedHeartbeat, WorkerAccesses, run_operator, run_worker
+from asyncjob_simulation.apiserver import Request, Response
+from asyncjob_simulation.clocks import virtual_world
+from asyncjob_simulation.cluster import NAMESPACE, OPERATOR, WORKER, Cluster, Replica, new_server
+from asyncjob_simulation.dice import Dice, FaultChooser
+from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
+from asyncjob_simulation.handlers import HandlerCalls, make_app
+from asyncjob_simulation.network import Network, Rates
+from asyncjob_simulation.processes import Process
+from asyncjob_simulation.story import Recorder
+from asyncjob_worker import components
+from asyncjob_worker.leases import heartbeat
+from asyncjob_worker.settings import Settings as WorkerSettings
+
+Object = dict[str, Any]
+
+SLOTS: Final = 4
+STEP_SECONDS: Final = 20.0
+"""Virtual seconds in which operator and worker come to rest after a change."""
+_PEOPLE: Final = "people"
+
+
+class QuietCluster:
+    """Operator, worker, and a person who writes; `run` plays a story."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = dice = Dice(seed)
+        self.loop = loop = SimulationLoop(random.Random(f"turns/{seed}"))
+        loop.set_exception_handler(lambda *_: None)  # the dead leave tasks behind
+        recorder = Recorder(loop, keeps_lines=False)
+        self.handlers = HandlerCalls(loop)
+        self._seed = seed
+        self._accesses = WorkerAccesses()
+        self._processes: dict[str, Process] = {}
+        chooser = FaultChooser(dice, frozenset())
+        self.last_status: dict[str, Object] = {}
+        """The status that each job was last given, by name."""
+
+        self.written_jobs: set[str] = set()
+        """The names of all jobs that were ever written: some are deleted as soon as they end."""
+
+        server = new_server(loop, seed)
+        network = Network(server, loop, chooser, recorder, Rates(), self._on_answer)
+        network.is_faulty = False
+        self.cluster = Cluster(loop, network, recorder, lambda _: 0.0, self._processes)
+        self._operator = Replica("operator", OPERATOR, self._run_operator)
+
+    def run(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
+        """Play a story from the beginning, and return what it has come to."""
+        with ExitStack() as stack:
+            stack.enter_context(virtual_world(self.loop, self._seed))
+            stack.enter_context(patch.object(heartbeat, "load_access", self._accesses.load))
+            stack.enter_context(patch.object(components, "HeartbeatThread", SimulatedHeartbeat))
+            try:
+                return self.loop.run_until_complete(self._play(story))
+            finally:
+                for process in self._processes.values():
+                    process.on_death.clear()
+                    process.kill()
+                self.loop.close()
+
+    async def _play(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
+        app = make_app(self.handlers)
+        self.cluster.add(self._operator)
+        self.cluster.add(Replica("worker", WORKER, partial(self._run_worker, app), "lived"))
+        await asyncio.sleep(STEP_SECONDS)
+        return await story(self)
+
+    async def _run_operator(self, container: Any) -> int:
+        settings = OperatorSettings(
+            namespaces=(NAMESPACE,),
+            options=DecisionOptions(missing_dependency_timeout=60.0),
+            retention_options=RetentionOptions(min_age=0),
+            retention_interval=30.0,
+            resync_interval=60.0,
+            leader_elect=False,
+        )
+        return await run_operator(container, settings)
+
+    async def _run_worker(self, app: Any, container: Any) -> int:
+        settings = WorkerSettings(queue="lived", concurrency=SLOTS)
+        return await run_worker(container, app, settings, self._accesses)
+
+    def _on_answer(self, _: str, request: Request, response: Response) -> None:
+        if request.method == "GET" or "/asyncjobs" not in request.path or response.status >= 300:  # noqa: PLR2004
+            return
+        obj = orjson.loads(response.body)
+        if "name" not in obj.get("metadata", {}):
+            return
+        name = obj["metadata"]["name"]
+        self.written_jobs.add(name)
+        if "status" in obj:
+            self.last_status[name] = obj["status"]
+
+    def restart_operator(self) -> None:
+        """Kill the operator; it is started again."""
+        process = self._operator.process
+        if process is not None:
+            process.kill()
+
+    def until(self, moment: float) -> float:
+        """Return the seconds until so long after the beginning."""
+        return FIRST_MOMENT + moment - self.loop.time()
+
+    def write(self, method: str, path: str, body: Object | None = None) -> Object | None:
+        """Write as a person does; None if the API server refuses."""
+        answer = self.cluster.write(_PEOPLE, method, path, body)
+        return dict(orjson.loads(answer.body)) if answer.status < 400 else None  # noqa: PLR2004
+
+    def put(self, kind: str, path: str, collection: str, name: str, spec: Object) -> bool:
+        """Create an object, or give it another spec; returns whether that was taken."""
+        body: Object = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
+        body["spec"] = spec
+        found = self.find(path)
+        if found is None:
+            return self.write("POST", collection_path(NAMESPACE, collection), body) is not None
+        body["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
+        return self.write("PUT", path, body) is not None
+
+    def find(self, path: str) -> Object | None:
+        """Return an object, or None."""
+        return self.write("GET", path)
+
+    def jobs(self) -> dict[str, Object]:
+        """Return all jobs by name."""
+        listed = self.write("GET", collection_path(NAMESPACE, JOBS)) or {"items": []}
+        return {one["metadata"]["name"]: one for one in listed["items"]}
+
+    def submit(self, name: str, kind: str = "work", **spec: Any) -> None:
+        """Create a job of the queue."""
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": "AsyncJob",
+            "metadata": {"name": name},
+            "spec": {"type": kind, "queue": "lived", "payload": work(), **spec},
+        }
+        self.write("POST", collection_path(NAMESPACE, JOBS), body)
+
+    def delete_jobs(self) -> None:
+        """Delete all jobs."""
+        for name in self.jobs():
+            self.write("DELETE", job_path(NAMESPACE, name))
+
+
+def work(pause: float = 2.0, failures: int = 0) -> Object:
+    """Return the payload of a job."""
+    return {"steps": 1, "pause": pause, "failures": failures}
