@@ -1,5 +1,6 @@
 """Every code that users meet has an entry, every entry a code that there is, and each a page."""
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -7,11 +8,16 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
 
+import asyncjob as sdk
+import asyncjob_gateway
+import asyncjob_operator
 import asyncjob_operator.cli as operator
+import asyncjob_worker
 import asyncjob_worker.cli as worker
 from asyncjob.audit.catalog import AUDIT_RULES
 from asyncjob.cli import exit_codes as cli
@@ -20,12 +26,14 @@ from asyncjob.cli.entry import root
 from asyncjob.errors import AsyncJobError, ForbiddenError, NoClusterError, code_of, message_of
 from asyncjob.explanations.catalog import catalog, explain, similar_codes
 from asyncjob.explanations.texts import Explanation, Kind, by_code, pages, read_page
-from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Reason
 from asyncjob.lifecycle.schedules import CronReason
+from asyncjob.lifecycle.transitions import TRANSITIONS
 from asyncjob.schema.manifests import manifests
 from asyncjob_dev.errors import DevError
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
 from asyncjob_operator.core.events import EventReason
+from asyncjob_operator.core.queue_stats import DrainedReason
 from asyncjob_operator.kube.preflight import FindingCode
 from support.cli_shell import Shell
 
@@ -33,6 +41,9 @@ ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 RULE_IN_MESSAGE = re.compile(r"\(([a-z-]+(?:\.[A-Za-z-]+)+)\)$")
 CHART_CODE = re.compile(r"\(asyncjob explain (chart\.[a-z-]+)\)\"")
+KUBERNETES = {("policy", "Forbidden"), ("manifests", "Invalid")}
+"""Reasons that the API server gives, and the file that has them: they are none of ours."""
+
 DEVELOPMENT = (
     *("asyncjob_bench", "asyncjob_chaos", "asyncjob_dev", "asyncjob_perturbation"),
     "asyncjob_simulation",
@@ -72,6 +83,7 @@ def in_code() -> dict[Kind, set[str]]:
         Kind.ERROR: {*error_codes(), *FindingCode}
         - {one.code for one in catalog() if one.kind is not Kind.ERROR},
         Kind.FINDING: {one for one in DoctorCode if one not in by_code(Kind.ERROR)},
+        Kind.CONDITION_REASON: {*DrainedReason, *successes()},
         Kind.EVENT_REASON: {reason.value for reason in EventReason},
         Kind.AUDIT_RULE: {rule.id for rule in AUDIT_RULES},
         Kind.CHART: set(CHART_CODE.findall(refusals_of_the_chart())),
@@ -81,6 +93,13 @@ def in_code() -> dict[Kind, set[str]]:
             *(f"operator-exit-{one.value}" for one in operator.OperatorExitCode),
             *(f"gateway-exit-{one}" for one in CLICK_EXIT_CODES),
         },
+    }
+
+
+def successes() -> set[str]:
+    """Return the phases whose condition has their own name as its reason: they have no other."""
+    return {
+        one.target.value for one in TRANSITIONS if one.target in FINISHED_PHASES and not one.reasons
     }
 
 
@@ -141,8 +160,57 @@ def examples(program: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("kind", in_code())
 def test_the_catalogue_has_every_code_and_no_other(kind: Kind) -> None:
     there = in_code()[kind]
-    assert len(there) > 5
+    assert len(there) > (2 if kind is Kind.CONDITION_REASON else 5)
     assert codes_of(kind) == there
+
+
+@pytest.mark.parametrize("package", [sdk, asyncjob_worker, asyncjob_operator, asyncjob_gateway])
+def test_no_reason_is_written_that_no_list_has(package: ModuleType) -> None:
+    """Reasons come from the lists that the catalogue is compared with, and from no text."""
+    [folder] = package.__path__
+    files = list(Path(folder).rglob("*.py"))
+    assert len(files) > 40
+    assert {(file.stem, one) for file in files for one in literal_reasons(file)} <= KUBERNETES
+
+
+def test_a_reason_that_stands_as_text_in_the_code_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "some.py"
+    file.write_text(
+        'a = {"reason": "One" if b else "Two"}\n'
+        'c(reason="Three")\n'
+        'd = {"reason": text(e, "reason")}\n',
+        encoding="utf-8",
+    )
+    assert list(literal_reasons(file)) == ["One", "Two", "Three"]
+
+
+def literal_reasons(file: Path) -> Iterator[str]:
+    """Yield the texts that are given as `reason`, as a field or as an argument."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Dict():
+                given = [
+                    value
+                    for key, value in zip(node.keys, node.values, strict=True)
+                    if isinstance(key, ast.Constant) and key.value == "reason"
+                ]
+            case ast.keyword(arg="reason"):
+                given = [node.value]
+            case _:
+                given = []
+        for value in given:
+            yield from literals(value)
+
+
+def literals(value: ast.expr) -> Iterator[str]:
+    """Yield the texts that an expression may have as its value."""
+    match value:
+        case ast.Constant(value=str(text)) if text:
+            yield text
+        case ast.IfExp():
+            yield from (*literals(value.body), *literals(value.orelse))
+        case ast.BoolOp():
+            yield from (text for one in value.values for text in literals(one))
 
 
 def test_no_kind_has_been_forgotten() -> None:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
@@ -21,6 +22,13 @@ _STATS_FIELDS: Final[Iterable[str]] = (
     "finishedPerMinute",
     "conditions",
 )
+
+
+class DrainedReason(StrEnum):
+    """Reasons of the condition Drained; `asyncjob explain` knows them."""
+
+    NOTHING_RUNS = "NothingRuns"
+    OPEN = "Open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ def _drained_condition(stored: JsonObject, now: str, *, holds: bool) -> JsonObje
     return {
         "type": DRAINED,
         "status": status,
-        "reason": "NothingRuns" if holds else "Open",
+        "reason": (DrainedReason.NOTHING_RUNS if holds else DrainedReason.OPEN).value,
         "lastTransitionTime": now,
     }
 

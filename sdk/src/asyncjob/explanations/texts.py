@@ -25,6 +25,7 @@ class Kind(StrEnum):
 
     JOB_REASON = "reason of a job"
     CRON_REASON = "reason of a cron job"
+    CONDITION_REASON = "reason of a condition"
     EVENT_REASON = "reason of an Event"
     ERROR = "error"
     FINDING = "finding of the doctor"
@@ -62,6 +63,11 @@ class Explanation:
     def address(self) -> str:
         """Where the documentation has it."""
         return f"docs/reference/errors/{self.page}.md#{self.code}"
+
+    @property
+    def page_title(self) -> str:
+        """How the documentation calls that page."""
+        return next(page.title for page in pages() if page.name == self.page)
 
     @property
     def is_family(self) -> bool:
