@@ -40,7 +40,7 @@ def test_a_good_history_is_said_to_be_good(
     ]
 
 
-def test_a_violation_names_job_versions_times_rule_and_page(
+def test_a_violation_names_job_versions_times_rule_and_what_explains_it(
     shell: Shell, history: HistoryBuilder, tmp_path: Path
 ) -> None:
     history.clock += 12
@@ -52,7 +52,7 @@ def test_a_violation_names_job_versions_times_rule_and_page(
         "lease.takeover   asyncjobs tests/job   taken from worker-0/1 12 s after its last "
         "renewal; the lease lasts 60 s",
         "    version 102 → 103; 2026-11-23T12:00:00.000Z → 2026-11-23T12:00:12.000Z; "
-        "docs/reference/errors/rules-of-the-audit.md#lease.takeover",
+        "asyncjob explain lease.takeover",
     ]
     assert result.stdout.splitlines()[-1] == "1 violation of 1 rule"
     assert shell("audit", "check", file, "--clock-tolerance", "60").exit_code == 0

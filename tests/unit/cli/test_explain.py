@@ -9,7 +9,9 @@ import pytest
 
 from asyncjob.cli.commands.completion import kubectl_completions
 from asyncjob.cli.entry import root
+from asyncjob.cli.output.explanation import explanation_lines
 from asyncjob.explanations.catalog import catalog
+from asyncjob.explanations.texts import Explanation
 from support.cli_shell import Shell
 
 
@@ -18,9 +20,17 @@ def test_a_code_is_explained_with_reason_way_out_and_example(shell: Shell) -> No
     assert text.startswith("CrashBudgetExhausted (reason of a job)\n")
     for part in ("\nWhy\n", "\nWhat to do\n", "\nExample\n", "asyncjob redrive"):
         assert part in text
-    assert text.endswith("docs/reference/errors/reasons-of-jobs.md#CrashBudgetExhausted\n")
+    assert text.endswith("In the documentation: Reasons of a job. All codes: asyncjob explain\n")
     assert max(map(len, text.splitlines())) <= 100
     assert "`" not in text
+
+
+@pytest.mark.parametrize("entry", catalog(), ids=[f"{it.kind}-{it.code}" for it in catalog()])
+def test_nothing_is_said_that_takes_a_clone_of_the_repository(entry: Explanation) -> None:
+    lines = list(explanation_lines(entry, colour=False, width=None))
+    said = "\n".join([*lines[: lines.index("Example")], *lines[-1:]])
+    assert ".md" not in said
+    assert "docs/" not in said
 
 
 def test_a_rule_says_what_the_api_server_says(shell: Shell) -> None:

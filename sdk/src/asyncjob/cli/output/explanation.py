@@ -13,7 +13,8 @@ from asyncjob.json_types import Json
 MAX_WIDTH: Final = 100
 """Columns of a paragraph; longer lines are hard to read."""
 
-_LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+_LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)]+?)(?:\.md)?(?:#[^)]*)?\)")
+"""A link to a page, which is called as in the documentation: not everybody has its files."""
 
 
 def explanation_lines(entry: Explanation, *, colour: bool, width: int | None) -> Iterator[str]:
@@ -32,7 +33,7 @@ def explanation_lines(entry: Explanation, *, colour: bool, width: int | None) ->
     yield _painted("Example", heading)
     yield from (f"  {line}".rstrip() for line in entry.example.splitlines())
     yield ""
-    yield entry.address
+    yield f"In the documentation: {entry.page_title}. All codes: asyncjob explain"
 
 
 def _painted(text: str, colour: str) -> str:
@@ -40,7 +41,7 @@ def _painted(text: str, colour: str) -> str:
 
 
 def _paragraphs(text: str, columns: int) -> Iterator[str]:
-    plain = _LINK.sub(r"\1 (docs/\2)", text).replace("`", "")
+    plain = _LINK.sub(r"\1 (page \2)", text).replace("`", "")
     for line in plain.splitlines():
         indent = "    " if line.startswith("- ") else "  "
         yield from wrap(

@@ -7,6 +7,7 @@ from typing import Final
 from asyncjob.audit.catalog import HANDLER_ALONE, Violation
 from asyncjob.audit.checker import Gap, HistoryReport
 from asyncjob.cli.output.tables import counted, one_line, styled
+from asyncjob.errors import explain_command
 from asyncjob.json_types import Json
 from asyncjob.names import JOBS
 
@@ -112,7 +113,7 @@ def violation_json(violation: Violation) -> dict[str, Json]:
 def _evidence_text(violation: Violation) -> str:
     versions = f"version {' → '.join(violation.versions)}; " if violation.versions else ""
     times = " → ".join(_time_text(time) for time in violation.times)
-    return f"{versions}{times}; {violation.rule.documented}"
+    return f"{versions}{times}; {explain_command(violation.rule.id)}"
 
 
 def _time_text(time: float) -> str:
