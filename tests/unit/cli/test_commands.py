@@ -74,7 +74,7 @@ def test_nothing_is_submitted_if_anything_is_wrong(shell: Shell, tmp_path: Path)
     result = shell("submit", "-f", str(tmp_path))
     assert result.exit_code == 2
     assert "b.yaml: priority: " in result.stderr
-    assert result.stderr.endswith("nothing was submitted\n")
+    assert result.stderr.endswith("nothing was submitted (asyncjob explain invalid)\n")
     assert shell.jobs.submitted == []
 
 
@@ -84,6 +84,7 @@ def test_nothing_is_submitted_if_anything_is_wrong(shell: Shell, tmp_path: Path)
         (["submit"], "missing argument TYPE"),
         (["submit", "t", "a=1", "-f", "x.json"], "not both"),
         (["submit", "t", "{"], "is not JSON"),
+        (["submit", "t", "name"], "'name' is not a pair: write key=text"),
         (["submit", "t", "-f", "gone.json"], "gone.json: No such file"),
         (["submit", "t", "--not-before", "soon"], "+10m"),
         (["get"], "Missing argument"),

@@ -188,4 +188,6 @@ def test_a_device_is_written_to_and_not_replaced(shell: Shell) -> None:
 def test_a_file_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) -> None:
     result = shell("export", str(tmp_path / "no" / "file"))
     assert result.exit_code == 1
-    assert result.stderr.endswith("/no/file: No such file or directory\n")
+    assert result.stderr.endswith(
+        "/no/file: No such file or directory (asyncjob explain configuration)\n"
+    )

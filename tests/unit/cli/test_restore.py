@@ -286,7 +286,7 @@ def test_a_broken_file_is_refused_with_line_and_field_before_anything_is_created
     result = shell("restore", file)
     assert result.exit_code == 2
     assert f"error: {file}:3: {said}" in result.stderr
-    assert result.stderr.endswith("nothing was restored\n")
+    assert result.stderr.endswith("nothing was restored (asyncjob explain configuration)\n")
     assert shell.cluster.calls == []
 
 

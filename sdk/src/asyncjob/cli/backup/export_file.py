@@ -26,6 +26,7 @@ class FileFailedError(CommandFailedError):
     """A file cannot be read or written."""
 
     exit_code = ExitCode.FAILED
+    code = "configuration"
 
 
 class BrokenExportError(CommandFailedError):
@@ -33,6 +34,7 @@ class BrokenExportError(CommandFailedError):
 
     exit_code = ExitCode.USAGE
     last_line = "nothing was restored"
+    code = "configuration"
 
 
 def file_error(name: str, error: OSError) -> FileFailedError:

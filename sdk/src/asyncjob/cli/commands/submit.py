@@ -144,6 +144,7 @@ class NothingSubmittedError(CommandFailedError):
 
     exit_code = ExitCode.USAGE
     last_line = "nothing was submitted"
+    code = "invalid"
 
 
 @dataclass

@@ -24,7 +24,7 @@ from asyncjob.cli.output.job_table import job_table, progress_percent, status_de
 from asyncjob.cli.output.printer import Printer, note, with_printer
 from asyncjob.client.api import Jobs
 from asyncjob.client.errors import NotFoundError
-from asyncjob.errors import AsyncJobError
+from asyncjob.errors import AsyncJobError, explain_command
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.jobs import Job
 
@@ -214,7 +214,8 @@ class _Waiter:
                 else f"state of {name} unknown"
             )
             limit = precise_duration(self.request.timeout)
-            note(f"error: not {self.request.target} within {limit}: {how} (longer: --timeout)")
+            late = f"not {self.request.target} within {limit}: {how}"
+            note(f"error: {late} (longer: --timeout; {explain_command('wait-timeout')})")
 
     def _pending(self) -> list[str]:
         return [name for name in self.request.names if name not in self.codes]

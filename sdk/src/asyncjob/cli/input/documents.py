@@ -247,7 +247,11 @@ def parse_payload(arguments: Sequence[str]) -> Json:
     if all(map(is_pair, arguments)):
         return parse_pairs(arguments)
     if len(arguments) == 1:
-        return parse_json(arguments[0])
+        try:
+            return parse_json(arguments[0])
+        except ValueError:
+            if not arguments[0][:1].isalpha():
+                raise
     wrong = next(word for word in arguments if not is_pair(word))
     shown = repr(wrong if len(wrong) <= _SHOWN_LENGTH else f"{wrong[:_SHOWN_LENGTH]}…")
     raise ValueError(f"{shown} is not a pair: write key=text, key:=JSON, or one JSON value")

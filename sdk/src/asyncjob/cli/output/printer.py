@@ -20,6 +20,7 @@ import click
 
 from asyncjob.cli.command_classes import OUTPUT_SECTION, SectionedOption
 from asyncjob.cli.output.tables import Table, one_line, render_lines
+from asyncjob.errors import explained
 from asyncjob.json_types import Json
 
 Callback = Callable[..., Any]
@@ -168,12 +169,15 @@ class CommandFailedError(click.ClickException):
 
     last_line = ""
 
+    code = "unexpected"
+    """What `asyncjob explain` knows it by."""
+
     def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
-        """Say so."""
-        for line in self.message.splitlines():
-            note(f"error: {one_line(line)}")
-        if self.last_line:
-            note(self.last_line)
+        """Say so, and at the end what explains it."""
+        lines = [f"error: {one_line(line)}" for line in self.message.splitlines()]
+        *most, last = [*lines, self.last_line] if self.last_line else lines
+        for line in (*most, explained(last, self.code)):
+            note(line)
 
 
 def use_colour(environ: Mapping[str, str], *, terminal: bool, disabled: bool) -> bool:
