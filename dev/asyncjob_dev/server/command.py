@@ -3,6 +3,7 @@
 What it runs is imported once it is known that this system can run it.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,12 +72,18 @@ def dev(*, folder: Path, demo: bool, **choices: Any) -> None:
         serve(folder.absolute(), Path.cwd(), choices)
 
 
+def explained(error: DevError) -> str:
+    """Return the error with what explains it: its code, or the one that its log ends with."""
+    has_code = re.search(r"\(asyncjob explain [\w.-]+\)\s*$", str(error))
+    return str(error) if has_code else f"{error} (asyncjob explain {error.code})"
+
+
 @contextmanager
 def _errors_as_sentences() -> Iterator[None]:
     try:
         yield
     except DevError as error:
-        raise click.ClickException(f"{error} (asyncjob explain {error.code})") from error
+        raise click.ClickException(explained(error)) from error
     except KeyboardInterrupt:
         click.echo("\ninterrupted; nothing that it started is left running", err=True)
         sys.exit(INTERRUPTED)

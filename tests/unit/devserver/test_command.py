@@ -17,8 +17,10 @@ from asyncjob.cli import command_classes
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob_dev.environment import EnvironmentPaths
 from asyncjob_dev.environment.state import acquire_lock
+from asyncjob_dev.process import process_died_error
 from asyncjob_dev.rehearsal.distributions import run
 from asyncjob_dev.server import server
+from asyncjob_dev.server.command import explained
 from asyncjob_dev.server.folder import make_folder
 from asyncjob_dev.server.server import Ends
 from asyncjob_dev.supervisor import DevWorker
@@ -122,6 +124,16 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(
             assert f"port {port} is taken" in done.stderr
             assert f"leave {option} out" in done.stderr
             assert "(asyncjob explain port-taken)" in done.stderr
+
+
+def test_what_a_part_says_of_its_own_end_is_not_explained_twice() -> None:
+    said = "Error: cannot serve jobs; choose another --port (asyncjob explain port-taken)"
+    died = process_died_error("gateway", 1, f"address already in use\n{said}\n")
+    assert explained(died).count("asyncjob explain") == 1
+    refused = process_died_error("operator", 1, "Error: no (asyncjob explain no-cluster)")
+    assert explained(refused).endswith("(asyncjob explain no-cluster)")
+    silent = process_died_error("etcd", 1, "address already in use")
+    assert explained(silent).endswith("(asyncjob explain port-taken)")
 
 
 def test_a_second_one_in_the_folder_says_which_process_has_it(
