@@ -21,7 +21,8 @@ NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 
 
 def test_a_waiting_job_says_what_it_waits_for_by_its_queue() -> None:
-    assert summary_of(stored()).message == "it waits for a free slot of a worker of queue default"
+    waiting = "it waits for a free slot of a worker of queue default that handles test"
+    assert summary_of(stored()).message == waiting
     paused = summary_of(stored(), queue(paused=True))
     assert (paused.reason, paused.message) == ("QueuePaused", "queue default is paused")
 

@@ -23,7 +23,7 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("job_", "queue_", "sentence"),
     [
-        (job(), {}, "it waits for a free slot of a worker of queue mail"),
+        (job(), {}, "it waits for a free slot of a worker of queue mail that handles t"),
         (job(), queue(workers=0), "no live worker serves queue mail"),
         (job(), queue(paused=True), "queue mail is paused"),
         (job(spec={"cancel": True}), queue(paused=True), "it is about to be cancelled"),
@@ -58,7 +58,7 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
         (
             job(admitted=True),
             queue("", maxConcurrency=1),
-            "it waits for a free slot of a worker of queue mail",
+            "it waits for a free slot of a worker of queue mail that handles t",
         ),
         (job("Pending", message="suspended by spec.suspend"), {}, "suspended by spec.suspend"),
         (job("Scheduled"), {}, "it is Scheduled"),

@@ -60,7 +60,7 @@ def _worker_wait_message(job: JobView, status: JsonObject) -> str:
         return "the operator has not admitted it yet"
     if opt_integer(status, "workers") == 0:
         return f"no live worker serves queue {job.queue}"
-    return f"it waits for a free slot of a worker of queue {job.queue}"
+    return f"it waits for a free slot of a worker of queue {job.queue} that handles {job.type}"
 
 
 def _limit_wait_reason(job: JobView, spec: JsonObject, status: JsonObject) -> WaitReason:
