@@ -39,7 +39,7 @@ BENCH := $(BIN)/python -m asyncjob_bench
 .PHONY: $(shell grep -hoE '^[a-z0-9-]+:' $(MAKEFILE_LIST) | tr -d :)
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-19s %s\n", $$1, $$2}'
 
 venv: $(STAMP) ## the virtual environment, with everything pinned
 	@:
@@ -61,11 +61,11 @@ tools: ## find, download or build all programs of a control plane, which tests n
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) $(if $(QUIET),--quiet)
 
-server-tools: ## the same without kube-controller-manager, which demo, up and `asyncjob dev` do without
+server-tools: ## find, download or build what demo, up and `asyncjob dev` need: all of `make tools` but kube-controller-manager
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) --server $(if $(QUIET),--quiet)
 
-node-tools: ## the same for what a node needs besides: kubelet, containerd, helm and others
+node-tools: ## find, download or build what a node needs besides: kubelet, containerd, helm and others
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) --node
 
@@ -73,7 +73,7 @@ monitoring-tools: ## find, download or build prometheus and promtool, which only
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) --monitoring
 
-chart-tools: ## the same for helm, which tests of the chart and of rights need
+chart-tools: ## find, download or build helm, which tests of the chart and of rights need
 	@$(NEW_ENOUGH)
 	@$(PROGRAMS) helm
 
@@ -173,7 +173,7 @@ bench-page: $(STAMP) ## show what was measured last on the page about performanc
 image: $(STAMP) ## build the worker's image with docker, podman or buildah (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
-operator-image: $(STAMP) ## build the image of operator and gateway likewise (IMAGE=name BASE=image)
+operator-image: $(STAMP) ## build the image of operator and gateway, with the same tools as `make image` (IMAGE=name BASE=image)
 	@$(BIN)/python -m asyncjob_dev.images --file operator/Dockerfile --tag asyncjob-operator \
 	  $(call given,IMAGE,--tag) $(call given,BASE,--base)
 
@@ -209,7 +209,7 @@ verify: generate lint types ## regenerate, lint, check types, and demand a clean
 	@changed=$$(git status --porcelain); [ -z "$$changed" ] \
 	  || { echo "the tree is not clean (regenerated files have to be committed):"; echo "$$changed"; exit 1; }
 
-dist: $(STAMP) chart-tools ## build wheels and source archives of the three distributions, and package the chart, into dist
+dist: $(STAMP) chart-tools ## build wheels and source archives of the four distributions, and package the chart, into dist
 	@$(BIN)/python -m asyncjob_dev.rehearsal --steps wheels,chart
 
 controlplane-wheel: $(STAMP) ## build the wheel of etcd, kube-apiserver and kubectl, with all licences, into dist/controlplane (PLATFORM=linux-arm64)

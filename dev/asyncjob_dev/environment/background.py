@@ -16,7 +16,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from asyncjob_dev.binaries import default_resolver
-from asyncjob_dev.environment.settings import ROOT, EnvironmentPaths, EnvironmentSettings
+from asyncjob_dev.environment.settings import (
+    DEFAULT_APP,
+    ROOT,
+    EnvironmentPaths,
+    EnvironmentSettings,
+)
 from asyncjob_dev.environment.state import (
     POLL_SECONDS,
     EnvironmentState,
@@ -219,9 +224,8 @@ def _is_complete(layout: EnvironmentPaths) -> bool:
 GUIDE = """
 Use it:
   export KUBECONFIG={kubeconfig} PATH={bin}:{scripts}:$PATH
-  kubectl apply -f examples/flaky-call.yaml
+  {submit}
   kubectl get asyncjobs --watch
-  kubectl get asyncjob flaky-call -o yaml
   curl {gateway}/api/v1/jobs
 Logs: {logs}/  (tail -f {logs}/worker-1.log)
 Stop: make down
@@ -239,7 +243,9 @@ def status_table(layout: EnvironmentPaths, here: Path) -> str:
         for part in state.parts
     ]
     lines.append(f"\nAPI server: https://127.0.0.1:{state.port}   handlers: {state.app}")
-    lines.append(f"Gateway:    http://127.0.0.1:{state.gateway_port}   open to this machine only")
+    gateway = f"http://127.0.0.1:{state.gateway_port}"
+    lines.append(f"Gateway:    {gateway}   open to this machine only")
+    lines.append(f"Dashboard:  {gateway}/dashboard/")
     return "\n".join(lines)
 
 
@@ -251,8 +257,16 @@ def usage_guide(layout: EnvironmentPaths, here: Path) -> str:
         bin=short_path(layout.bin, here, "$PWD/"),
         scripts=short_path(Path(sys.executable).parent, here, "$PWD/"),
         logs=short_path(layout.logs, here),
+        submit=_submission(state.app if state else DEFAULT_APP),
         gateway=f"http://127.0.0.1:{state.gateway_port if state else GATEWAY_PORT}",
     ).rstrip()
+
+
+def _submission(app: str) -> str:
+    """Return a command whose job the handlers know."""
+    if app == DEFAULT_APP:
+        return "kubectl apply -f examples/flaky-call.yaml"
+    return "asyncjob submit TYPE key=value --wait"
 
 
 def short_path(path: Path, here: Path, prefix: str = "") -> str:

@@ -1,6 +1,7 @@
 """What the background process tells, and how people read it."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,20 @@ def test_the_guide_can_be_pasted_from_the_folder_one_is_in(tmp_path: Path) -> No
     text = usage_guide(EnvironmentPaths(tmp_path / "project" / ".dev"), tmp_path / "project")
     scripts = Path(sys.executable).parent
     assert f"export KUBECONFIG=$PWD/.dev/kubeconfig PATH=$PWD/.dev/bin:{scripts}:$PATH" in text
+
+
+def test_the_guide_submits_what_the_handlers_know(tmp_path: Path) -> None:
+    layout = EnvironmentPaths(tmp_path)
+    for app, said in (
+        ("examples.handlers:app", "kubectl apply -f examples/flaky-call.yaml"),
+        ("hello:app", "asyncjob submit TYPE key=value"),
+    ):
+        save_state(layout.state, replace(STATE, app=app))
+        assert said in usage_guide(layout, tmp_path)
+
+
+def test_the_table_says_where_the_dashboard_is(tmp_path: Path) -> None:
+    layout = EnvironmentPaths(tmp_path)
+    save_state(layout.state, STATE)
+    port = STATE.gateway_port
+    assert f"http://127.0.0.1:{port}/dashboard/" in status_table(layout, tmp_path)
