@@ -114,5 +114,8 @@ async def _read_chunk(response: aiohttp.ClientResponse) -> bytes:
     try:
         async with asyncio.timeout(MAX_SILENCE_SECONDS):
             return await response.content.readany()
-    except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+    except (aiohttp.ClientError, ConnectionError) as error:
         raise UnknownOutcomeError(f"watch broke off: {type(error).__name__}: {error}") from error
+    except TimeoutError as error:
+        silence = f"nothing came for {MAX_SILENCE_SECONDS:g} s"
+        raise UnknownOutcomeError(f"watch broke off: {silence}") from error
