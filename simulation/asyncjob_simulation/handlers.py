@@ -57,7 +57,7 @@ class RecordedCall:
 
 @dataclass
 class HandlerCalls:
-    """All calls of handlers, and what is wrong with them; `report` is told of that."""
+    """All calls of handlers, and what is wrong with them."""
 
     loop: SimulationLoop
     runs: dict[str, list[RecordedCall]] = field(default_factory=lambda: defaultdict(list))

@@ -187,7 +187,7 @@ class Space:
             yield cls(plane, folder, pods)
 
     def start_worker(self, name: str, *options: str, **env: str) -> ManagedWorker:
-        """Start a worker process; `Served.until_ready` waits for it."""
+        """Start a worker process; `ManagedWorker.wait_ready` waits for it."""
         port = free_port()
         argv = [script_path("asyncjob-worker"), "run", APP, f"--health-port={port}", *options]
         spec = WorkerSpec(

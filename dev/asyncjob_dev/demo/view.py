@@ -133,7 +133,7 @@ def watch_until(
 ) -> bool:
     """Show `kubectl get asyncjobs` until the condition holds.
 
-    False once nothing has moved for `patience` seconds: a busy machine may take its time.
+    False once nothing has moved for `stall_timeout` seconds: a busy machine may take its time.
     """
     before, moved = None, clock()
     while True:

@@ -168,7 +168,7 @@ def ensure_running(
 ) -> int | None:
     """Return when all is ready: None if it was started, else the process that had started it.
 
-    `asked` are the settings that were chosen, by name of the field; what is up has to have them.
+    `requested` are the settings that were chosen, by name of the field; what is up must have them.
     """
     while (pid := await_other(layout, on_step)) is None:
         try:

@@ -1,7 +1,8 @@
 """What every route works with: who may do what, what is known, and how something is done.
 
 One object, made once and kept by the app. Pages for people, such as a dashboard, use the same:
-`enter` says who asks and checks a right; the rest of a `Visit` reads and acts in one namespace.
+`request_context` says who asks and checks a right; the `RequestContext` that it returns reads and
+acts in one namespace.
 """
 
 import asyncio
@@ -27,7 +28,10 @@ from asyncjob_gateway.telemetry import GatewayMetrics, trace_context
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """Everything that routes share. `default` is the namespace of requests that name none."""
+    """Everything that routes share.
+
+    `default_namespace` is the namespace of requests that name none.
+    """
 
     settings: GatewaySettings
     session: KubeSession

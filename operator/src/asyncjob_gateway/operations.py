@@ -125,7 +125,7 @@ RequireRight = Callable[[Right], Awaitable[None]]
 
 
 class Operations:
-    """Operations on one namespace for one caller; `demand` asks for a right of theirs.
+    """Operations on one namespace for one caller; `require` checks a right of theirs.
 
     `traceparent` is the trace context of their request. Errors are those of the clients, or
     RefusedError.

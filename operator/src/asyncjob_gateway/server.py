@@ -46,7 +46,7 @@ SPARE_DESCRIPTORS: Final = 128
 def reserve_descriptors(connections: int, outgoing: int) -> int:
     """Let the process have enough descriptors; return how many connections there can be.
 
-    `others` are the connections that it opens itself. Only the soft limit can be raised.
+    `outgoing` are the connections that it opens itself. Only the soft limit can be raised.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + outgoing + SPARE_DESCRIPTORS
@@ -224,10 +224,10 @@ def _make_connections(settings: GatewaySettings, outgoing: int) -> ConnectionTab
     most = reserve_descriptors(settings.max_connections, outgoing)
     if most < settings.max_connections:
         log.warning("file descriptors allow fewer connections", connections=most)
-    patience = ConnectionLimits(
+    limits = ConnectionLimits(
         most, head_timeout=settings.header_timeout, write_timeout=WRITE_TIMEOUT_SECONDS
     )
-    return ConnectionTable(patience, time.monotonic)
+    return ConnectionTable(limits, time.monotonic)
 
 
 async def _serve_with_caches(context: AppContext, connections: ConnectionTable) -> None:

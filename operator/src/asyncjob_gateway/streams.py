@@ -25,7 +25,7 @@ from asyncjob_gateway.telemetry import GatewayMetrics
 
 @dataclass(frozen=True, slots=True)
 class StreamCaller:
-    """`stands` says whether the caller may still follow; asked before anything is handed over."""
+    """A caller and `is_still_allowed`, which is called before anything is handed over."""
 
     caller: Caller
     is_still_allowed: Callable[[], Awaitable[bool]]

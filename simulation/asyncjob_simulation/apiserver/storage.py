@@ -34,7 +34,7 @@ class Change:
 
 @dataclass(slots=True)
 class Collection:
-    """The objects of one resource, and their changes from `log_begins` on."""
+    """The objects of one resource, and their changes after version `compacted`."""
 
     objects: dict[Key, Object] = field(default_factory=dict)
     keys: list[Key] = field(default_factory=list)

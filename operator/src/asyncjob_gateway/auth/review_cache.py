@@ -40,7 +40,7 @@ class ReviewCache(Generic[K, V]):
         return key in self._in_flight or bool(found and found[0] > self._clock())
 
     async def get(self, key: K, fetch: Callable[[], Awaitable[V]]) -> V:
-        """Return the answer; `ask` is called where it is not known."""
+        """Return the answer; `fetch` is called where it is not known."""
         found = self._entries.get(key)
         if found and found[0] > self._clock():
             return found[1]

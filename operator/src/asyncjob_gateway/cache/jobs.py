@@ -23,7 +23,10 @@ jobs are listed again."""
 
 
 class JobCache:
-    """Jobs by UID, and their order. `feed` hears of every change, `progress` how far they go."""
+    """Jobs by UID, and their order.
+
+    `changes` takes every change, `observed` the version that they have come to.
+    """
 
     def __init__(self, changes: ChangeBuffer) -> None:
         self.changes = changes

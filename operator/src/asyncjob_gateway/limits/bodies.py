@@ -34,7 +34,7 @@ ANONYMOUS: Final = ""
 
 
 class BodyReader:
-    """Receives bodies. `seconds` is how long one may take."""
+    """Receives bodies. `timeout` is how many seconds one may take."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout

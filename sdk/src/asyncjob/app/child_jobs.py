@@ -146,7 +146,8 @@ def map_future(
 class ChildJobs(Protocol):
     """Submits and looks at the children of one attempt; called from the handler's thread.
 
-    Futures are filled from any thread. They raise the errors of `child_errors`.
+    Futures are filled from any thread. They raise SubmitError,
+    ChildGoneError where the child was deleted, AttemptOverError once the attempt is over.
     """
 
     def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":

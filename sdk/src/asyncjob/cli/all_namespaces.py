@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Lister(Protocol):
-    """What can be listed. A client lists one namespace, `Everywhere` all of them."""
+    """What can be listed. A client lists one namespace, `AllNamespaces` all of them."""
 
     def list(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
         """Yield the jobs that match, newest first."""

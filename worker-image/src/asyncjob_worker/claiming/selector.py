@@ -155,8 +155,8 @@ class ClaimSelector:
         if self._crashed_job is not None or not self._other_jobs:
             self._empty_by = None
         elif self._blocked_until(now) is not None:
-            # Nothing was looked at: a backlog that was filled again meanwhile, or dealt again among
-            # the workers, seems to have nothing deferred, and no other event need come.
+            # Nothing was looked at: a backlog that was filled again meanwhile, or shared out
+            # again among the workers, seems to have nothing deferred, and no other event need come.
             return
         elif not self._backlog.has_deferred:
             self._empty_by = None

@@ -147,7 +147,8 @@ async def apply_to_each(
 ) -> dict[str, str]:
     """Do it to each, some at the same time; return what went wrong, empty where nothing did.
 
-    Once `late` is set, no other is begun; those are left as they are, and out of the answer.
+    Once `deadline_passed` is set, no other is begun; those are left as they are and not answered
+    for.
     """
     told: dict[str, str] = {}
     slots = asyncio.Semaphore(BULK_CONCURRENCY)

@@ -192,9 +192,10 @@ class RestoredObject:
 
 @dataclass(frozen=True, slots=True)
 class RestoreContext:
-    """What a body depends on besides its object. `names`: what jobs are called where they go.
+    """What a body depends on besides its object.
 
-    `uids` are those of cron jobs now, by those of the file.
+    `renamed_jobs` gives the new names of jobs by their namespace and name in the file,
+    `cron_job_uids` the UIDs of cron jobs now by those in the file.
     """
 
     plan: RestorePlan

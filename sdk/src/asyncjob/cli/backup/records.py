@@ -40,10 +40,10 @@ class ObjectKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportRecord:
-    """One object. `offset` is where its line begins, in bytes; `where` is for people.
+    """One object. `offset` is where its line begins, in bytes; `location` is for people.
 
     `phase` is of jobs alone, `redriving` of dead letters. `parent` is the UID of the job that
-    submitted this one; `begun`: it was started before.
+    submitted this one; `started` says that it has run before.
     """
 
     key: ObjectKey

@@ -64,7 +64,10 @@ SYMPTOMS: Final = (
 def check_stuck_jobs(
     unfinished: Sequence[JobSummary], now: datetime, *, complete: bool = True
 ) -> list[Finding]:
-    """Return which jobs stand still; `now` by the API server's clock. `whole`: these are all."""
+    """Return which jobs stand still; `now` is by the API server's clock.
+
+    `complete` says that these are all unfinished jobs, not the newest of them.
+    """
     found = [*_stuck_findings(unfinished, now)]
     number = f"{len(unfinished)}" if complete else f"the newest {len(unfinished)}"
     return found or [ok(STUCK_JOBS_CHECK, f"none of {number} unfinished jobs")]

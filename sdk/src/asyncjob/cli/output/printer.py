@@ -187,7 +187,7 @@ def use_colour(environ: Mapping[str, str], *, terminal: bool, disabled: bool) ->
 
 
 def with_printer(*formats: OutputFormat) -> Callable[[Callback], Callback]:
-    """Return a decorator that adds `-o` with these formats; the command is given a `screen`."""
+    """Return a decorator that adds `-o` with these formats; the command is given a `printer`."""
     choices = [one.value for one in formats or tuple(OutputFormat)]
 
     def decorate(function: Callback) -> Callback:
