@@ -59,7 +59,7 @@ def test_a_worker_waits_for_an_api_server_that_is_away_and_can_be_stopped_meanwh
     ns.until_log(waiting, "waiting for the API server")
     assert probes.ask("/livez") == (200, "ok\n")
     code, body = probes.ask("/readyz")
-    assert (code, body.split(":")[0]) == (503, "not announced")
+    assert (code, body.split(":")[0]) == (503, "not registered")
     waiting.terminate()
     waiting.wait_ended(10)
     assert waiting.process.returncode == 0

@@ -88,7 +88,7 @@ def test_a_silent_heartbeat_thread_is_fatal() -> None:
 @pytest.mark.parametrize(
     ("signs", "words"),
     [
-        (ReadinessState(registered=False), "not announced"),
+        (ReadinessState(registered=False), "not registered"),
         (ReadinessState(queue_known=False), "queue not known"),
         (ReadinessState(workers_known=False), "workers not known"),
         (ReadinessState(watching_jobs=False), "jobs not watched"),

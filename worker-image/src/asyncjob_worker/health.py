@@ -54,7 +54,7 @@ class ReadinessState:
 def unready_reasons(state: ReadinessState) -> str:
     """Return why the worker claims no jobs now; empty if it does."""
     checks = (
-        (not state.registered, "not announced: no worker Lease, or no heartbeat thread"),
+        (not state.registered, "not registered: no worker Lease, or no heartbeat thread"),
         (not state.queue_known, "queue not known: its AsyncQueue has not been listed"),
         (not state.workers_known, "workers not known: their Leases have not been listed"),
         (not state.watching_jobs, "jobs not watched: there is no watch of queued jobs"),

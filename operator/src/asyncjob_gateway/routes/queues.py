@@ -90,6 +90,6 @@ workers_router = APIRouter(prefix="/api/v1/workers", tags=["workers"], route_cla
 async def list_workers(
     ctx: Annotated[RequestContext, authorized(rights.LIST_QUEUES)],
 ) -> Response:
-    """Return the workers that have announced themselves and have not fallen silent."""
+    """Return the registered workers that have not fallen silent."""
     ctx.cache.require_synced()
     return json_list_response(ctx.cache.workers(now()))

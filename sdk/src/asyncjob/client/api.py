@@ -171,7 +171,7 @@ class Jobs(Protocol):
         """Let a suspended cron job create jobs."""
 
     def workers(self) -> builtins.list[WorkerInfo]:
-        """Return the workers that have announced themselves and are not silent."""
+        """Return the registered workers that are not silent."""
 
 
 class AsyncJobs(Protocol):
@@ -313,4 +313,4 @@ class AsyncJobs(Protocol):
         """Let a suspended cron job create jobs."""
 
     async def workers(self) -> builtins.list[WorkerInfo]:
-        """Return the workers that have announced themselves and are not silent."""
+        """Return the registered workers that are not silent."""

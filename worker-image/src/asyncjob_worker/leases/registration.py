@@ -147,7 +147,7 @@ class WorkerRegistration:
     async def mark_draining(self) -> None:
         """Show that this worker claims no more, so that others take over its share at once."""
         self._lease = replace(self._lease, draining=True)
-        await self._try_write("draining not announced")
+        await self._try_write("worker lease not marked as draining")
 
     async def deregister(self) -> None:
         """Remove the holder from the Lease, so that this worker no longer counts as live."""
