@@ -20,10 +20,10 @@ NOISY: Final = 0.05
 
 def text(results: Results, verdicts: list[LimitVerdict]) -> str:
     """Return all tables."""
-    barred = [verdict.limit.key for verdict in verdicts]
+    limited = [verdict.limit.key for verdict in verdicts]
     found = [
         ("Bars", tables.bars(verdicts, results)),
-        ("Other figures", tables.figures(results, barred)),
+        ("Other figures", tables.figures(results, limited)),
         ("CPU per job, in ms", tables.rows(results.cpu)),
         ("Who is busy at the raw ceiling", tables.rows(results.proofs)),
         *((name, tables.rows(rows)) for name, rows in results.curves.items()),

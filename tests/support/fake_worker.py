@@ -93,7 +93,7 @@ class FakeWorker:
         return f"{LEASES}/{self.jobs.namespace}/leases/{name}"
 
     def announce(self) -> None:
-        """Renew the announcement."""
+        """Renew the registration."""
         time = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         self.jobs.api.merge(self.lease_path, {"spec": {"renewTime": time}})
 

@@ -45,10 +45,10 @@ def over_runs(limits: Sequence[Limit], runs: Sequence[Results]) -> Lines:
     ]
 
 
-def figures(results: Results, barred: Iterable[str]) -> Lines:
+def figures(results: Results, limited: Iterable[str]) -> Lines:
     """Return what else was measured."""
     lines: Lines = [("Figure", "Median", "Spread")]
-    known = set(barred)
+    known = set(limited)
     for key, spread in results.spreads.items():
         if key not in known:
             lines.append((key, number(spread.median), between(spread)))

@@ -15,7 +15,7 @@ STRICT = {"unknownType": "DeadLetter"}
 
 
 def renew(ns: WorkerNamespace, *workers: str) -> None:
-    """Renew announcements, as the workers themselves do every quarter of a minute."""
+    """Renew registrations, as the workers themselves do every quarter of a minute."""
     time = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     for worker in workers:
         ns.api.merge(lease_path(ns.namespace, worker), {"spec": {"renewTime": time}})

@@ -178,7 +178,7 @@ def test_a_pod_that_is_over_is_said_to_be_though_no_container_says_how_it_ended(
     assert str(effect.change.fields["message"]).endswith(f"pod {POD} has ended")
 
 
-def test_a_withdrawn_announcement_proves_nothing() -> None:
+def test_a_withdrawn_registration_proves_nothing() -> None:
     snapshot = seen(job(Phase.RUNNING), holder=replace(ALIVE, newest_worker=""))
     assert moved(snapshot, at(1)) is None
 

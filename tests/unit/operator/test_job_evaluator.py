@@ -162,7 +162,7 @@ def test_a_type_that_nobody_lists_any_more_brings_up_the_jobs_of_its_queue() -> 
     assert harness.wanted == {uid}
 
 
-def test_a_newer_announcement_brings_up_the_jobs_of_the_older() -> None:
+def test_a_newer_registration_brings_up_the_jobs_of_the_older() -> None:
     harness = JobEvaluatorHarness()
     uid = harness.see(phase="Running", **running())
     for identity, wanted in ((WORKER, set()), ("newer", {uid})):
@@ -195,7 +195,7 @@ def test_the_end_of_a_process_that_was_known_for_long_is_proof_at_once() -> None
 
 
 @pytest.mark.parametrize("written", [9, None])
-def test_the_end_that_a_late_watch_shows_may_be_older_than_the_announcement(
+def test_the_end_that_a_late_watch_shows_may_be_older_than_the_registration(
     written: float | None,
 ) -> None:
     harness = JobEvaluatorHarness()
@@ -217,7 +217,7 @@ def test_the_end_that_only_a_read_shows_may_have_been_written_before_the_rest_of
     assert uid not in harness.wanted
 
 
-def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_announcement() -> None:
+def test_an_ending_that_a_list_shows_after_a_break_may_be_older_than_the_registration() -> None:
     harness = JobEvaluatorHarness()
     harness.announce(WORKER)
     harness.now = 30

@@ -96,8 +96,8 @@ class JobReconcilerHarness:
         return sum(value for value in wanted if value == int(value) and value < 1e6)
 
 
-def announcement(identity: str) -> dict[str, Any]:
-    """Return the Lease in which a process of the pod announces itself."""
+def registration_lease(identity: str) -> dict[str, Any]:
+    """Return the Lease in which a process of the pod registers."""
     meta = {
         "namespace": "ns",
         "name": f"asyncjob-worker-{POD}",
@@ -150,8 +150,8 @@ async def test_a_retry_that_changed_meanwhile_is_read_after_one_conflict_and_lef
 async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_taken_and_one_to_be_queued(
     harness: JobReconcilerHarness,
 ) -> None:
-    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.caches.worker_pods.on_lease_update(announcement("newest"))
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", registration_lease("newest"))
+    harness.caches.worker_pods.on_lease_update(registration_lease("newest"))
     earlier: Any = [{"time": stamp(5), "phase": "Queued", "attempt": 0}]
     policy = {**running(), "history": earlier}
     for name in ("a", "b", "c"):
@@ -185,8 +185,8 @@ async def test_after_a_failed_write_a_job_is_read_before_it_is_written_again(
 async def test_that_a_worker_was_replaced_is_confirmed_once_for_all_its_jobs(
     harness: JobReconcilerHarness,
 ) -> None:
-    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.caches.worker_pods.on_lease_update(announcement("newest"))
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", registration_lease("newest"))
+    harness.caches.worker_pods.on_lease_update(registration_lease("newest"))
     for name in ("a", "b", "c"):
         harness.job(name, phase="Running", **running())
         await harness.act(f"uid-{name}")
@@ -278,8 +278,8 @@ async def test_a_replaced_worker_is_confirmed_by_a_live_read_and_the_cache_corre
 ) -> None:
     held = running()
     held["lease"]["worker"] = "newest"
-    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.caches.worker_pods.on_lease_update(announcement("stale"))
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", registration_lease("newest"))
+    harness.caches.worker_pods.on_lease_update(registration_lease("stale"))
     harness.job(phase="Running", **held)
     assert harness.wanted == {UID}
     await harness.act()
@@ -327,7 +327,7 @@ async def test_a_duplicate_is_cancelled_only_if_the_other_is_there_and_live(
 
 def listing(types: list[str], renewed: str) -> dict[str, Any]:
     """Return the Lease of a live worker that lists types."""
-    lease = announcement("newest")
+    lease = registration_lease("newest")
     lease["metadata"]["labels"] = {
         "asyncjob.dev/queue": "default",
         COMPONENT_LABEL: WORKER_COMPONENT,
@@ -401,8 +401,8 @@ async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(
 async def test_a_recovery_is_timed_from_the_last_heartbeat_and_told_to_who_counts(
     harness: JobReconcilerHarness,
 ) -> None:
-    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", announcement("newest"))
-    harness.caches.worker_pods.on_lease_update(announcement("newest"))
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", registration_lease("newest"))
+    harness.caches.worker_pods.on_lease_update(registration_lease("newest"))
     harness.job(phase="Running", **running())
     await harness.act()
     samples = {

@@ -75,19 +75,19 @@ async def test_numbers_that_are_refused_are_tried_less_and_less_often_and_said_o
 
 
 def test_a_failure_is_news_once_and_again_after_a_success_or_with_another_message() -> None:
-    patience = ItemBackoff(1.0, 60.0)
-    assert [patience.is_new_error("a", text) for text in ("x", "x", "y", "y")] == [True, False] * 2
-    patience.reset("a")
-    assert patience.is_new_error("a", "y")
+    backoff = ItemBackoff(1.0, 60.0)
+    assert [backoff.is_new_error("a", text) for text in ("x", "x", "y", "y")] == [True, False] * 2
+    backoff.reset("a")
+    assert backoff.is_new_error("a", "y")
 
 
 def test_of_failures_of_what_is_gone_only_so_many_are_remembered() -> None:
-    patience = ItemBackoff(1.0, 60.0)
+    backoff = ItemBackoff(1.0, 60.0)
     for number in range(MAX_TRACKED_ITEMS + 10):
-        patience.record_failure(f"job-{number}")
-    assert len(patience._failures) == MAX_TRACKED_ITEMS
-    assert patience.failures("job-0") == 0
-    assert patience.failures(f"job-{MAX_TRACKED_ITEMS}") == 1
+        backoff.record_failure(f"job-{number}")
+    assert len(backoff._failures) == MAX_TRACKED_ITEMS
+    assert backoff.failures("job-0") == 0
+    assert backoff.failures(f"job-{MAX_TRACKED_ITEMS}") == 1
 
 
 @pytest.mark.parametrize(("said", "counted"), [(-1_000_000, 0), (2**63, MAX_SLOTS), (4, 4)])

@@ -34,8 +34,8 @@ def gone(
     *given: WorkerLeaseVersion, at: float, busy: frozenset[tuple[str, str]] = frozenset()
 ) -> Any:
     """Return the pods whose Leases go, if all of them were first seen at 0."""
-    attendance = track_unchanged({}, given, 0.0)
-    return [one.pod[1] for one in stale_leases(attendance, busy, TIMEOUT, at)]
+    renewals = track_unchanged({}, given, 0.0)
+    return [one.pod[1] for one in stale_leases(renewals, busy, TIMEOUT, at)]
 
 
 def test_a_lease_that_has_not_changed_for_the_whole_time_goes_and_no_sooner() -> None:

@@ -37,24 +37,24 @@ def waiting(
     return replace(snapshot, unserved_type=missing, options=DecisionOptions(unknown_type_delay=60))
 
 
-class Roll:
-    """The roll call of one queue, with Leases taken at times."""
+class QueueWorkersHarness:
+    """The workers of one queue, with Leases taken at times."""
 
     def __init__(self) -> None:
-        self.call = QueueWorkers()
+        self.workers = QueueWorkers()
 
     def take(self, now: float, pod: str = "w", **said: Any) -> AffectedTypes:
-        return self.call.update(
+        return self.workers.update(
             pod, worker_record(read_worker_lease(roll_lease(pod, int(now), **said))), now
         )
 
-    def attend(self, pod: str, start: int, end: int, **said: Any) -> None:
+    def renew_until(self, pod: str, start: int, end: int, **said: Any) -> None:
         """Let a worker renew its Lease every 15 s."""
         for now in range(start, end + 1, 15):
             self.take(now, pod, **said)
 
     def since(self, job_type: str, now: float) -> float | None:
-        missing = self.call.unserved_type(job_type, now)
+        missing = self.workers.unserved_type(job_type, now)
         return missing.since if missing else None
 
 
@@ -120,68 +120,68 @@ def test_the_message_says_what_the_workers_list(
 
 
 def test_a_worker_counts_once_it_has_renewed_before_our_eyes_and_for_as_long_as_it_says() -> None:
-    roll = Roll()
-    roll.take(0)
-    assert roll.since("x", 1) is None
-    assert roll.take(15)
-    assert roll.since("x", 20) == 15
-    assert roll.since("a", 20) is None
-    assert roll.since("x", 15 + DURATION) == 15
-    assert roll.since("x", 16 + DURATION) is None
+    harness = QueueWorkersHarness()
+    harness.take(0)
+    assert harness.since("x", 1) is None
+    assert harness.take(15)
+    assert harness.since("x", 20) == 15
+    assert harness.since("a", 20) is None
+    assert harness.since("x", 15 + DURATION) == 15
+    assert harness.since("x", 16 + DURATION) is None
 
 
 def test_without_any_live_worker_nothing_is_missing_and_all_counting_begins_again() -> None:
-    roll = Roll()
-    roll.attend("w", 0, 30)
-    assert roll.take(200)
-    assert roll.since("x", 201) == 200
+    harness = QueueWorkersHarness()
+    harness.renew_until("w", 0, 30)
+    assert harness.take(200)
+    assert harness.since("x", 201) == 200
 
 
 @pytest.mark.parametrize("said", [{"draining": True}, {"worker": ""}])
 def test_workers_that_claim_nothing_more_are_nobody_to_ask(said: dict[str, Any]) -> None:
-    roll = Roll()
-    roll.attend("w", 0, 30)
-    roll.take(31, **said)
-    assert roll.since("x", 32) is None
+    harness = QueueWorkersHarness()
+    harness.renew_until("w", 0, 30)
+    harness.take(31, **said)
+    assert harness.since("x", 32) is None
 
 
 @pytest.mark.parametrize("said", [{"draining": True}, {}])
 def test_a_draining_or_silent_worker_still_vouches_for_its_types(said: dict[str, Any]) -> None:
-    roll = Roll()
-    roll.take(0, "old", types=["x"], **said)
-    roll.attend("new", 0, 300)
-    assert roll.since("x", 300) is None
+    harness = QueueWorkersHarness()
+    harness.take(0, "old", types=["x"], **said)
+    harness.renew_until("new", 0, 300)
+    assert harness.since("x", 300) is None
 
 
 @pytest.mark.parametrize("goes", ["withdrawn", "removed", "changed"])
 def test_a_type_is_missing_from_when_the_last_who_listed_it_is_gone(goes: str) -> None:
-    roll = Roll()
-    roll.take(0, "old", types=["x"])
-    roll.attend("new", 0, 90)
+    harness = QueueWorkersHarness()
+    harness.take(0, "old", types=["x"])
+    harness.renew_until("new", 0, 90)
     how: dict[str, Callable[[], AffectedTypes]] = {
-        "withdrawn": lambda: roll.take(95, "old", types=["x"], worker=""),
-        "removed": lambda: roll.call.remove("old", 95),
-        "changed": lambda: roll.take(95, "old", types=["y"]),
+        "withdrawn": lambda: harness.take(95, "old", types=["x"], worker=""),
+        "removed": lambda: harness.workers.remove("old", 95),
+        "changed": lambda: harness.take(95, "old", types=["y"]),
     }
     assert "x" in how[goes]().types
-    assert roll.since("x", 96) == 95
-    assert roll.since("never", 96) == 15
+    assert harness.since("x", 96) == 95
+    assert harness.since("never", 96) == 15
 
 
 def test_a_worker_that_does_not_say_what_it_knows_may_know_anything() -> None:
-    roll = Roll()
-    roll.take(0, "mute", types=None)
-    roll.attend("new", 0, 90)
-    assert roll.since("x", 90) is None
-    assert roll.call.remove("mute", 91)
-    assert roll.since("x", 92) == 91
+    harness = QueueWorkersHarness()
+    harness.take(0, "mute", types=None)
+    harness.renew_until("new", 0, 90)
+    assert harness.since("x", 90) is None
+    assert harness.workers.remove("mute", 91)
+    assert harness.since("x", 92) == 91
 
 
 def test_renewals_alone_bring_up_nothing() -> None:
-    roll = Roll()
-    roll.attend("w", 0, 15)
-    assert not roll.take(30)
-    assert roll.call.remove("w", 31)
+    harness = QueueWorkersHarness()
+    harness.renew_until("w", 0, 15)
+    assert not harness.take(30)
+    assert harness.workers.remove("w", 31)
 
 
 def test_a_worker_that_moves_to_another_queue_lists_nothing_in_the_old() -> None:
@@ -219,47 +219,47 @@ def test_a_queue_lets_unknown_types_wait_unless_it_says_otherwise(
 
 
 def test_who_is_asked_in_vain_is_counted_and_named_by_what_they_list() -> None:
-    roll = Roll()
-    roll.attend("one", 0, 30, types=["b", "a"])
-    roll.attend("two", 0, 30, types=["c"])
-    roll.take(20, "silent", types=["d"])
+    harness = QueueWorkersHarness()
+    harness.renew_until("one", 0, 30, types=["b", "a"])
+    harness.renew_until("two", 0, 30, types=["c"])
+    harness.take(20, "silent", types=["d"])
     for now in (31, 30 + DURATION):
-        missing = roll.call.unserved_type("x", now)
+        missing = harness.workers.unserved_type("x", now)
         assert missing == UnservedType(since=15, live_workers=2, listed_types=("a", "b", "c"))
 
 
 def test_a_renewal_concerns_no_type_and_what_nobody_lists_is_not_remembered() -> None:
-    roll = Roll()
-    assert roll.take(0, types=["a", "b"]) == ALL_TYPES
-    assert roll.take(15, types=["a", "b"]) == ALL_TYPES, "it is live from now on"
-    assert roll.take(30, types=["a", "b"]) == NO_TYPES
-    assert roll.take(45, types=["b", "c"]) == AffectedTypes(frozenset("ac"))
-    assert set(roll.call._type_counts) == {"b", "c"}
-    assert roll.call.remove("w", 60) == ALL_TYPES
-    assert not roll.call._type_counts
+    harness = QueueWorkersHarness()
+    assert harness.take(0, types=["a", "b"]) == ALL_TYPES
+    assert harness.take(15, types=["a", "b"]) == ALL_TYPES, "it is live from now on"
+    assert harness.take(30, types=["a", "b"]) == NO_TYPES
+    assert harness.take(45, types=["b", "c"]) == AffectedTypes(frozenset("ac"))
+    assert set(harness.workers._type_counts) == {"b", "c"}
+    assert harness.workers.remove("w", 60) == ALL_TYPES
+    assert not harness.workers._type_counts
 
 
 def test_a_worker_whose_lease_is_gone_is_nobody_to_ask() -> None:
-    roll = Roll()
-    roll.attend("one", 0, 30)
-    roll.attend("two", 0, 30)
-    roll.call.remove("one", 31)
-    missing = roll.call.unserved_type("x", 32)
+    harness = QueueWorkersHarness()
+    harness.renew_until("one", 0, 30)
+    harness.renew_until("two", 0, 30)
+    harness.workers.remove("one", 31)
+    missing = harness.workers.unserved_type("x", 32)
     assert missing
     assert missing.live_workers == 1
-    roll.call.remove("two", 33)
-    assert roll.call.unserved_type("x", 34) is None
+    harness.workers.remove("two", 33)
+    assert harness.workers.unserved_type("x", 34) is None
 
 
 def test_where_too_many_types_are_no_longer_listed_all_count_as_lost() -> None:
-    roll, many = Roll(), [f"t{number}" for number in range(MAX_REMEMBERED)]
-    roll.attend("w", 0, 30)
-    roll.take(40, "other", types=[*many, "x"])
-    roll.take(50, "other", types=["x"])
-    assert [roll.since(name, 60) for name in ("t0", "never")] == [50, 15]
-    roll.take(60, "other", types=[])
-    assert [roll.since(name, 70) for name in ("t0", "never", "x")] == [60, 60, 60]
-    assert set(roll.call._type_lost_at) == {"x"}
+    harness, many = QueueWorkersHarness(), [f"t{number}" for number in range(MAX_REMEMBERED)]
+    harness.renew_until("w", 0, 30)
+    harness.take(40, "other", types=[*many, "x"])
+    harness.take(50, "other", types=["x"])
+    assert [harness.since(name, 60) for name in ("t0", "never")] == [50, 15]
+    harness.take(60, "other", types=[])
+    assert [harness.since(name, 70) for name in ("t0", "never", "x")] == [60, 60, 60]
+    assert set(harness.workers._type_lost_at) == {"x"}
 
 
 def test_a_lease_that_does_not_say_how_long_it_lasts_makes_nobody_live() -> None:

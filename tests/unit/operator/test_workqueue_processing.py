@@ -138,8 +138,8 @@ async def test_what_does_not_finish_is_cut_off() -> None:
 
 
 def test_pauses_double_up_to_their_cap_and_start_again_after_a_success() -> None:
-    patience = ItemBackoff(1.0, 60.0)
+    backoff = ItemBackoff(1.0, 60.0)
     for expected in (1, 2, 4, 8, 16, 32, 60, 60):
-        assert expected / 2 <= patience.record_failure("a") <= expected
-    patience.reset("a")
-    assert patience.record_failure("a") <= 1
+        assert expected / 2 <= backoff.record_failure("a") <= expected
+    backoff.reset("a")
+    assert backoff.record_failure("a") <= 1

@@ -21,10 +21,10 @@ def names(taken_from: Backlog, now: float, **options: Any) -> list[str]:
 
 
 def ranks(**rank_of: int) -> list[int]:
-    dealt = [0] * PARTITIONS
+    rank_of_partition = [0] * PARTITIONS
     for name, rank in rank_of.items():
-        dealt[partition_of(name)] = rank
-    return dealt
+        rank_of_partition[partition_of(name)] = rank
+    return rank_of_partition
 
 
 def test_a_higher_priority_comes_first() -> None:
@@ -41,7 +41,7 @@ def test_jobs_of_one_priority_come_in_order_of_arrival() -> None:
     assert names(jobs, 0) == ["c", "a", "b"]
 
 
-def test_a_job_dealt_to_another_is_left_to_it_for_as_long_as_its_rank_says() -> None:
+def test_a_job_of_anothers_partition_waits_for_the_takeover_delay_of_its_rank() -> None:
     jobs = backlog(steal_after=1.0)
     jobs.reassign(ranks(a=2, b=1), 0)
     for name in "abc":
@@ -62,7 +62,7 @@ def test_a_job_of_another_with_higher_priority_does_not_hold_up_my_own() -> None
     assert names(jobs, 1) == ["a"]
 
 
-def test_a_share_that_ran_out_is_the_beginning_of_patience_with_others() -> None:
+def test_the_takeover_delay_begins_when_ones_own_share_has_run_out() -> None:
     jobs = backlog(steal_after=1.0)
     jobs.reassign(ranks(a=1), 0)
     for name in "ab":
@@ -72,7 +72,7 @@ def test_a_share_that_ran_out_is_the_beginning_of_patience_with_others() -> None
     assert names(jobs, 101) == ["a"]
 
 
-def test_a_job_lost_to_another_is_the_beginning_of_new_patience() -> None:
+def test_the_takeover_delay_begins_again_with_a_job_lost_to_another() -> None:
     jobs = backlog(steal_after=1.0)
     jobs.reassign(ranks(a=1, b=1), 0)
     for name in "ab":
@@ -140,7 +140,7 @@ def test_beyond_the_limit_jobs_are_left_for_a_later_look() -> None:
     assert not jobs.overflowed
 
 
-def test_dealing_again_loses_no_job_and_takes_none_twice() -> None:
+def test_sharing_out_again_loses_no_job_and_takes_none_twice() -> None:
     jobs = backlog()
     for name in "abcd":
         jobs.put(candidate(name), 0)
@@ -181,7 +181,7 @@ def test_one_that_crashed_before_keeps_its_turn_while_another_such_is_at_work() 
     assert names(jobs, 0) == ["poison", "b"]
 
 
-def test_one_held_back_is_dropped_dealt_and_updated_like_any_other() -> None:
+def test_a_deferred_job_is_dropped_shared_out_and_updated_like_any_other() -> None:
     jobs = backlog()
     for name in "abc":
         jobs.put(candidate(name, crashes=1), 0)
@@ -193,7 +193,7 @@ def test_one_held_back_is_dropped_dealt_and_updated_like_any_other() -> None:
     assert names(jobs, 0) == ["b", "c"]
 
 
-def test_a_barred_type_keeps_its_turn_and_holds_up_no_other() -> None:
+def test_a_job_of_an_excluded_type_keeps_its_turn_and_holds_up_no_other() -> None:
     jobs = backlog(limited={"slow"})
     for name in "ab":
         jobs.put(candidate(name, type="slow"), 0)
@@ -211,7 +211,7 @@ def test_limited_and_other_types_of_one_priority_come_in_order_of_arrival() -> N
     assert names(jobs, 0) == ["a", "b", "c", "d"]
 
 
-def test_others_jobs_of_a_barred_type_are_nothing_to_wake_up_for() -> None:
+def test_others_jobs_of_an_excluded_type_are_nothing_to_wake_up_for() -> None:
     jobs = backlog(steal_after=1.0, limited={"slow"})
     jobs.reassign(ranks(a=1, b=2), 0)
     jobs.put(candidate("a", type="slow"), 0)
@@ -231,7 +231,7 @@ def test_a_job_created_again_with_another_type_goes_by_that() -> None:
     assert names(jobs, 0) == ["a"]
 
 
-def test_a_hundred_thousand_jobs_of_a_barred_type_are_not_looked_at() -> None:
+def test_a_hundred_thousand_jobs_of_an_excluded_type_are_not_looked_at() -> None:
     looks = 0
 
     class Counted(str):

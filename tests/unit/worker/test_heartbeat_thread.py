@@ -189,8 +189,8 @@ def test_a_stall_is_logged_once_with_the_jobs_and_the_line_and_again_when_it_end
     assert "stall_detector.py" in logs[0]["at"]
 
 
-class Blame:
-    """A stall log whose culprit the test chooses."""
+class StallDetectorHarness:
+    """A stall detector that is told by the test which job blocks."""
 
     def __init__(self) -> None:
         self.liveness = LivenessCounter()
@@ -214,7 +214,7 @@ class Blame:
 
 
 def test_the_handler_that_blocks_is_named_in_log_and_metrics() -> None:
-    harness = Blame()
+    harness = StallDetectorHarness()
     harness.culprit = held(name="j7")
     with capture_logs() as logs:
         harness.look(6)
@@ -224,7 +224,7 @@ def test_the_handler_that_blocks_is_named_in_log_and_metrics() -> None:
 
 
 def test_a_stall_that_passes_on_to_another_handler_names_both() -> None:
-    harness = Blame()
+    harness = StallDetectorHarness()
     with capture_logs() as logs:
         for name in ("a", "b"):
             harness.culprit = held(name=name)
@@ -234,7 +234,7 @@ def test_a_stall_that_passes_on_to_another_handler_names_both() -> None:
 
 
 def test_a_stall_that_is_nobodys_is_counted_all_the_same() -> None:
-    harness = Blame()
+    harness = StallDetectorHarness()
     with capture_logs() as logs:
         harness.look(4)
     assert [(entry["job"], entry["type"]) for entry in logs] == [("unknown", "unknown")]
@@ -242,7 +242,7 @@ def test_a_stall_that_is_nobodys_is_counted_all_the_same() -> None:
 
 
 def test_a_loop_that_was_busy_for_a_moment_is_not_counted() -> None:
-    harness = Blame()
+    harness = StallDetectorHarness()
     harness.culprit = held()
     for _ in range(5):
         harness.look(3)

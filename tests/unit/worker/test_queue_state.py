@@ -41,7 +41,7 @@ class Seen:
         self.changes += 1
 
 
-def test_a_live_workers_has_who_is_announced_and_oneself() -> None:
+def test_the_live_workers_are_those_registered_and_oneself() -> None:
     seen = Seen()
     seen.live_workers.replace([lease("a", "a/1"), lease("b", "b/1")])
     assert seen.live_workers.live == {"a/1", "b/1", ME.worker}
@@ -79,7 +79,7 @@ def test_a_worker_that_withdraws_or_is_deleted_is_gone_at_once() -> None:
     assert seen.live_workers.live == {ME.worker}
 
 
-def test_a_draining_worker_is_dealt_nothing_though_it_keeps_its_identity() -> None:
+def test_a_draining_worker_gets_no_partition_though_it_keeps_its_identity() -> None:
     body = WorkerLease(ME, "q", 2, ["t"], INTERVAL, draining=True).manifest()
     assert claims(body) == ""
     assert claims(WorkerLease(ME, "q", 2, ["t"], INTERVAL).manifest()) == ME.worker
@@ -88,7 +88,7 @@ def test_a_draining_worker_is_dealt_nothing_though_it_keeps_its_identity() -> No
     assert spec["holderIdentity"] == ME.worker
 
 
-def test_an_announcement_that_cannot_be_read_counts_as_claiming() -> None:
+def test_a_registration_that_cannot_be_read_counts_as_claiming() -> None:
     assert claims(lease("a", "a/1", annotations={"asyncjob.dev/worker": "{"})) == "a/1"
 
 

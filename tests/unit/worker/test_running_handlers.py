@@ -26,18 +26,18 @@ def at_work() -> RunningHandlers:
 async def test_the_handler_that_blocks_the_loop_is_found_from_another_thread(
     thread: concurrent.futures.Executor,
 ) -> None:
-    crew, gate = at_work(), asyncio.Event()
+    handlers, gate = at_work(), asyncio.Event()
 
     async def block() -> HeldJob | None:
-        return thread.submit(crew.blocking_job).result()
+        return thread.submit(handlers.blocking_job).result()
 
     async def wait() -> None:
         await gate.wait()
 
     blocker, neighbour = asyncio.create_task(block()), asyncio.create_task(wait())
-    crew.add(neighbour, held(name="neighbour"))  # type: ignore[arg-type]  # of no result
+    handlers.add(neighbour, held(name="neighbour"))  # type: ignore[arg-type]  # of no result
     job = held(name="blocker")
-    crew.add(blocker, job)  # type: ignore[arg-type]  # of another result
+    handlers.add(blocker, job)  # type: ignore[arg-type]  # of another result
     assert await blocker is job
     gate.set()
     await neighbour
@@ -46,38 +46,38 @@ async def test_the_handler_that_blocks_the_loop_is_found_from_another_thread(
 async def test_nobody_is_blamed_for_a_task_that_is_no_handlers(
     thread: concurrent.futures.Executor,
 ) -> None:
-    crew = at_work()
+    handlers = at_work()
 
     async def child() -> HeldJob | None:
-        return thread.submit(crew.blocking_job).result()
+        return thread.submit(handlers.blocking_job).result()
 
     async def handler() -> object:
         return await asyncio.create_task(child())
 
     work = asyncio.create_task(handler())
-    assert thread.submit(crew.blocking_job).result() is None
-    crew.add(work, held())
+    assert thread.submit(handlers.blocking_job).result() is None
+    handlers.add(work, held())
     assert await work is None
 
 
 async def test_an_idle_loop_is_in_nobodys_hands(thread: concurrent.futures.Executor) -> None:
-    crew, gate = at_work(), asyncio.Event()
+    handlers, gate = at_work(), asyncio.Event()
     work: asyncio.Task[object] = asyncio.create_task(gate.wait())
-    crew.add(work, held())
+    handlers.add(work, held())
     running = asyncio.get_running_loop()
-    assert await running.run_in_executor(thread, crew.blocking_job) is None
+    assert await running.run_in_executor(thread, handlers.blocking_job) is None
     gate.set()
     await work
 
 
 async def test_handlers_are_timed_and_forgotten_when_they_end() -> None:
     now, noted = [10.0], list[tuple[str, float]]()
-    crew = RunningHandlers(lambda: now[0], lambda *seen: noted.append(seen))
+    handlers = RunningHandlers(lambda: now[0], lambda *seen: noted.append(seen))
     work: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-    crew.add(work, held())
-    assert crew.futures == {work}
+    handlers.add(work, held())
+    assert handlers.futures == {work}
     now[0] = 12.5
     work.cancel()
     await asyncio.wait({work})
     await asyncio.sleep(0)
-    assert (crew.futures, noted) == (set(), [("echo", 2.5)])
+    assert (handlers.futures, noted) == (set(), [("echo", 2.5)])

@@ -191,7 +191,7 @@ def test_of_a_limited_type_so_many_are_at_work_at_a_time() -> None:
     assert (harness.pick(), harness.pick()) == ("c", None)
 
 
-def test_of_a_barred_type_nothing_is_awaited() -> None:
+def test_an_excluded_type_is_never_waited_for() -> None:
     harness = ClaimSelectorHarness(limits={"slow": 1})
     harness.backlog.reassign([1] * PARTITIONS, 0)
     harness.put("a", "b", type="slow")
@@ -205,7 +205,7 @@ def test_of_a_barred_type_nothing_is_awaited() -> None:
     assert harness.selector.ready_at() is not None
 
 
-def test_slow_claims_make_for_more_patience_within_bounds() -> None:
+def test_slow_claims_lengthen_the_takeover_delay_up_to_its_limit() -> None:
     harness = ClaimSelectorHarness()
     least = harness.backlog.takeover_delay
     harness.selector.record_claim(0.001, won=True)

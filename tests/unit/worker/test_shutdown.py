@@ -19,11 +19,11 @@ from support.worker_parts import ME, ScriptedSession, an_app, held
 ORDER = [
     "resources opened",
     "hooks begin",
-    "announced",
+    "registered",
     "heartbeats begin",
     "no more claims",
     "no wait for the abandoned",
-    "draining announced",
+    "draining registered",
     "stop all: draining",
     "watches ended",
     "lease emptied",
@@ -46,8 +46,8 @@ class Recorder:
         self.parts = cast("Components", SimpleNamespace())
         fill: dict[str, Any] = {
             "registration": {
-                "register": self.later("announced"),
-                "mark_draining": self.later("draining announced"),
+                "register": self.later("registered"),
+                "mark_draining": self.later("draining registered"),
                 "deregister": self.later("lease emptied"),
             },
             "heartbeat": {
@@ -138,13 +138,13 @@ async def test_a_job_whose_handler_still_runs_is_leased_until_the_process_is_gon
     assert recorder.done == ORDER[:-1]
 
 
-@pytest.mark.parametrize("announced", [False, True], ids=["on its way", "stored"])
-async def test_a_worker_stopped_while_it_starts_takes_its_announcement_back(
-    recorder: Recorder, worker: Worker, announced: bool
+@pytest.mark.parametrize("registered", [False, True], ids=["on its way", "stored"])
+async def test_a_worker_stopped_while_it_starts_takes_its_registration_back(
+    recorder: Recorder, worker: Worker, registered: bool
 ) -> None:
     async def begin() -> None:
         worker.stop()
-        if not announced:
+        if not registered:
             await asyncio.Event().wait()
 
     recorder.parts.registration.register = begin  # type: ignore[method-assign]
@@ -167,7 +167,7 @@ async def test_handlers_that_end_within_the_grace_are_not_told_to_stop(
 ) -> None:
     drain, slots = Drain(Settings(grace=1000.0)), asyncio.get_running_loop().create_future()
     running = asyncio.ensure_future(drain.run(recorder.parts, slots))
-    await recorder.noted["draining announced"].wait()
+    await recorder.noted["draining registered"].wait()
     assert "stop all: draining" not in recorder.done
     slots.set_result(None)
     await running

@@ -1,4 +1,4 @@
-"""The worker's own Lease, from the first announcement to the last."""
+"""The worker's own Lease, from the first registration to the last."""
 
 import asyncio
 from typing import Any
@@ -30,11 +30,11 @@ ABSENT = ObjectNotFoundError("no lease")
 
 
 def registration(session: ScriptedSession, pauses: Pauses | None = None) -> WorkerRegistration:
-    announcement = WorkerLease(ME, "default", 2, ["echo"], 15.0)
-    return WorkerRegistration(session.session, announcement, pauses or Pauses())
+    lease_content = WorkerLease(ME, "default", 2, ["echo"], 15.0)
+    return WorkerRegistration(session.session, lease_content, pauses or Pauses())
 
 
-async def test_the_first_announcement_creates_the_lease_and_shows_that_it_can_be_renewed() -> None:
+async def test_the_first_registration_creates_the_lease_and_shows_that_it_can_be_renewed() -> None:
     session = ScriptedSession(create=[OK], merge_patch=[OK])
     await registration(session).register()
     assert [call.verb for call in session.calls] == ["create", "merge_patch"]

@@ -2,7 +2,7 @@
 
 Some answers of the API server would end kopf, and so the process: a refused token, a type that is
 not served just now, an error within a watch, and JSON that is nested deeper than Python's parser
-can go, which any tenant may write. They are dealt with here, where each request and answer passes:
+can go, which any tenant may write. They are handled here, where each request and answer passes:
 requests are signed each time and repeated, and what is nested too deeply is left out before kopf
 reads it. Pages of lists are bounded in bytes, where kopf bounds them by number alone.
 """

@@ -235,7 +235,7 @@ def cron_job_of(cron_job: JsonObject, *, detailed: bool = False) -> CronJobInfo:
 
 
 def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
-    """Return the worker that a Lease announces; `running` is how many jobs its pod holds."""
+    """Return the worker that a Lease registers; `running` is how many jobs its pod holds."""
     view = read_worker_lease(lease)
     return WorkerInfo(
         name=view.name,
@@ -251,7 +251,7 @@ def worker_of(lease: JsonObject, *, running: int = 0) -> WorkerInfo:
 
 
 def is_lease_expired(lease: JsonObject, now: datetime) -> bool:
-    """Return whether a worker has withdrawn, or has missed its announcements by `now`.
+    """Return whether a worker has withdrawn, or has missed its renewals by `now`.
 
     One whose time lies further ahead than any clock is wrong says nothing, either.
     """
