@@ -8,7 +8,7 @@ from asyncjob_gateway.problem_types import ProblemType
 
 
 class UnsafeSettingsError(ConfigError):
-    """These settings would open the gateway to whoever can reach it."""
+    """These settings would open the gateway to everybody who can reach it."""
 
     code = "unsafe-settings"
 

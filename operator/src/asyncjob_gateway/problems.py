@@ -165,7 +165,7 @@ def _to_field_problems(errors: Sequence[Any]) -> Iterator[FieldProblem]:
 
 
 def install_exception_handlers(app: FastAPI) -> None:
-    """Set the handlers of an app; what nobody foresaw is logged by whoever serves the app."""
+    """Set the handlers of an app; an unexpected error is logged by the app's server."""
     app.add_exception_handler(AsyncJobError, _on_asyncjob_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(RequestValidationError, _on_validation_error)

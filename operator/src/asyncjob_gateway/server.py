@@ -63,7 +63,7 @@ log = structlog.get_logger()
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave signals to whoever runs the server."""
+        """Leave signals to the program around the server."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -28,7 +28,7 @@ def run_in_daemon_thread(call: Callable[[], T], name: str) -> asyncio.Future[T]:
 
 
 def uncancellable_future() -> concurrent.futures.Future[Any]:
-    """Return a future for a thread to fill; whoever waits for it cannot cancel it."""
+    """Return a future for a thread to fill; a waiter cannot cancel it."""
     source: concurrent.futures.Future[Any] = concurrent.futures.Future()
     source.set_running_or_notify_cancel()
     return source

@@ -44,7 +44,7 @@ class Caller:
 
 
 ANYONE: Final = Caller("anyone on this machine")
-"""Whoever reaches a gateway that is open in development."""
+"""The caller of a gateway that is open in development: anybody who can reach it."""
 
 
 def caller_from_review(review: JsonObject) -> Caller | None:

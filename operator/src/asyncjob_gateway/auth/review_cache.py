@@ -17,7 +17,7 @@ tokens; what is dropped is asked for again."""
 
 
 class ReviewCache(Generic[K, V]):
-    """Keeps each answer for so many seconds. `clock` gives seconds and never goes back.
+    """Keeps each answer for `ttl` seconds. `clock` gives seconds and never goes back.
 
     Errors are not remembered; all who wait for the same answer get them.
     """
@@ -53,7 +53,7 @@ class ReviewCache(Generic[K, V]):
     def _on_fetched(self, key: K, task: asyncio.Task[V]) -> None:
         del self._in_flight[key]
         if not task.cancelled():
-            task.exception()  # whoever waited may be gone; nobody else need hear of it
+            task.exception()  # its callers may be gone; nobody else needs to know
 
     async def _fetch(self, key: K, fetch: Callable[[], Awaitable[V]]) -> V:
         value = await fetch()

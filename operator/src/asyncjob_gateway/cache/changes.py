@@ -85,7 +85,7 @@ class ChangeSubscription:
         self._available.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Return whether there is something within so many seconds."""
+        """Return whether there is a change within `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._available.wait()

@@ -41,7 +41,7 @@ class JobCache:
         return len(self._jobs)
 
     def replace(self, objects: Sequence[JsonObject]) -> None:
-        """Take the whole collection again; whoever follows is told to list again."""
+        """Replace all jobs by a new list; subscribers are told to list again."""
         entries = list(filter(None, map(cached_job_of, objects)))
         self._jobs = {entry.summary.uid: entry for entry in entries}
         self._order = sorted(entry.sort_key for entry in entries)

@@ -63,7 +63,7 @@ def page_path_of_form(path: str) -> str:
 def safe_redirect_target(target: str) -> str:
     """Return the target if it is a page of the dashboard, else its first page.
 
-    Whoever made the link to the sign-in page chose it.
+    It is chosen by the author of the link to the sign-in page.
     """
     parts = split_url(target)
     ours = parts.path == PREFIX or parts.path.startswith(f"{PREFIX}/")

@@ -89,7 +89,7 @@ async def _make_context(request: Request, rights: tuple[Right, ...]) -> PageCont
 def anonymous_frame(request: Request) -> Frame:
     """Return the frame of a page for nobody in particular: sign-in, and what went wrong.
 
-    Whoever has come in already keeps the frame that they had.
+    A caller who is signed in already keeps the frame that they had.
     """
     known: Frame | None = getattr(request.state, "frame", None)
     if known:

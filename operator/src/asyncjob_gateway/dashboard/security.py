@@ -116,7 +116,7 @@ Form = Mapping[str, list[str]]
 async def read_form(
     request: Request, body_reader: BodyReader, max_bytes: int, sender: str = ANONYMOUS
 ) -> Form:
-    """Return the fields of a form of so many bytes at most.
+    """Return the fields of a form of `max_bytes` bytes at most.
 
     Raises RefusedError where another site may be behind it, or it cannot be read.
     """

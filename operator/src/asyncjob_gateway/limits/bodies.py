@@ -30,7 +30,7 @@ _MAX_LENGTH_DIGITS: Final = 18
 """Python refuses to read numbers of thousands of digits, with an error of its own."""
 
 ANONYMOUS: Final = ""
-"""Whoever is not known."""
+"""All callers that are not known."""
 
 
 class BodyReader:
@@ -41,7 +41,7 @@ class BodyReader:
         self._waiting: Counter[str] = Counter()
 
     async def read(self, request: Request, max_bytes: int, sender: str = ANONYMOUS) -> bytes:
-        """Return the body, of so many bytes at most; raises RefusedError (400, 408, 413, 429, 503).
+        """Return the body, of `max_bytes` at most; raises RefusedError (400, 408, 413, 429, 503).
 
         One that by its own word is too long is not read at all.
         """

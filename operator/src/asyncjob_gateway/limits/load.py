@@ -99,7 +99,7 @@ class RequestSlot:
             self._limiter.release(self._large_bytes)
 
     def wrap_send(self, send: Send, limit: asyncio.Timeout) -> Send:
-        """Return what sends, and lets a stream go on for ever."""
+        """Return what sends, and lets a stream go on without end."""
 
         async def note(message: Message) -> None:
             if message["type"] == "http.response.start":

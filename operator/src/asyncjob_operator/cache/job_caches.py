@@ -1,6 +1,6 @@
 """The caches that decisions about jobs are based on, connected to one another.
 
-Whoever needs one of them is handed that one, by the composition root; only the job evaluator
+The composition root gives each part the one that it needs; only the job evaluator
 decides from all.
 """
 

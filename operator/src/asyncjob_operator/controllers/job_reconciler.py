@@ -229,7 +229,7 @@ class JobReconciler:
         self._requeue(uid, policy, pause)
 
     def _requeue(self, uid: str, policy: str, seconds: float) -> None:
-        """Evaluate the job again after so many seconds; a rerun to create holds up nothing else."""
+        """Evaluate the job again after `seconds`; a rerun to create holds up nothing else."""
         if policy == finished.RERUN:
             self._evaluator.delay_rerun(uid, min(seconds, self._backoff.cap))
         else:

@@ -100,7 +100,7 @@ class RemovalPlanner:
         """Return whether a pending request, or a job that has yet to start, exempts it from limits.
 
         That ends after `MAX_NEEDED_SECONDS`: otherwise anyone who may request a rerun, or create a
-        suspended job that depends on it, could keep any job for ever.
+        suspended job that depends on it, could keep any job without end.
         """
         is_recent = self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
         return is_recent and (job.awaits_request or self._is_needed(job))

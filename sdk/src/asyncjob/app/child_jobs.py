@@ -241,7 +241,7 @@ class ChildSubmission(SyncOrAsyncFuture[Child]):
         return self._retrieved
 
     def __await__(self) -> Generator[Any, None, Child]:
-        """Wait until it is stored; whoever gives up waiting does not call it back."""
+        """Wait until it is stored; a caller that gives up waiting does not call it back."""
         try:
             child = yield from asyncio.shield(asyncio.wrap_future(self._future)).__await__()
         except asyncio.CancelledError:

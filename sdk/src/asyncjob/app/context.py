@@ -267,7 +267,7 @@ class JobContext:
 
     @property
     def child_jobs(self) -> ChildJobs:
-        """The seam to whoever submits; for whoever runs the handler, where that is elsewhere."""
+        """What submits children; for a runner of the handler that is in another process."""
         return self._children
 
     def track_submission(
@@ -282,13 +282,13 @@ class JobContext:
     async def wait_for_submissions(self) -> None:
         """Wait for submissions that nobody has waited for; raises the first error of these.
 
-        Called by whoever runs the handler, before its success counts.
+        Called by the runner of the handler, before its success counts.
         """
         for submission in self._submissions:
             if not submission.retrieved:
                 await submission.wait_stored()
 
     def stop(self) -> None:
-        """Tell the handler to stop; called by whoever runs it."""
+        """Tell the handler to stop; called by its runner."""
         self._stopping.set()
         self._children.stop()

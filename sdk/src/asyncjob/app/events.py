@@ -76,7 +76,7 @@ HookEvent: TypeAlias = WorkerEvent | JobEvent
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A registered hook. `types` are the job types that it is told of; None means all."""
+    """A registered hook. `types` are the job types whose events it gets; None means all."""
 
     events: frozenset[Event]
     function: Callable[..., Any]

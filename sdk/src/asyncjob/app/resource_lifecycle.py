@@ -116,7 +116,7 @@ class _ResourceLifecycle:
         return self._value.result()
 
     async def close(self, seconds: float) -> None:
-        """Close; give up after so many seconds."""
+        """Close; give up after `seconds`."""
         self._close_requested.set()
         self._close_requested_in_loop.set()
         if not self._value.done():

@@ -27,7 +27,7 @@ class Lister(Protocol):
         """Yield the jobs that match, newest first."""
 
     def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
-        """Yield each job that matches whenever it changes, for ever."""
+        """Yield each job that matches whenever it changes, without end."""
 
     def queues(self) -> builtins.list[QueueInfo]:
         """Return the queues."""
@@ -51,7 +51,7 @@ class AllNamespaces:
         yield from self._run(jobs.list_jobs(self.cluster.api, None, selection, self.clock()))
 
     def watch(self, selection: Selection = ALL_JOBS) -> Iterator[JobSummary]:
-        """Yield each job that matches whenever it changes, for ever."""
+        """Yield each job that matches whenever it changes, without end."""
         api = self.cluster.api
         stream = KubernetesJobStream(api, None, selection, self.clock)
         with _suggest_one_namespace():

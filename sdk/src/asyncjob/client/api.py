@@ -207,7 +207,7 @@ class AsyncJobs(Protocol):
     async def wait(
         self,
         job_id: str,
-        timeout: float = WAIT_SECONDS,  # noqa: ASYNC109  # it is told by an error of its own
+        timeout: float = WAIT_SECONDS,  # noqa: ASYNC109  # it ends in an error of its own
         *,
         raise_on_failure: bool = False,
         poll_seconds: float = POLL_SECONDS,

@@ -92,11 +92,11 @@ class Connection(ABC):
         return asyncio.get_running_loop().time()
 
     async def pause(self, seconds: float) -> None:
-        """Wait for about so many seconds."""
+        """Wait for about `seconds`."""
         await self.sleep(seconds * random.uniform(*JITTER))
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait for `seconds`."""
         await asyncio.sleep(seconds)
 
 

@@ -137,7 +137,7 @@ class UnauthenticatedError(AsyncJobError):
 
 
 class NotAllowedError(AsyncJobError):
-    """Whoever the token stands for may not do this; the message says which right is missing."""
+    """The account of the token may not do this; the message says which right is missing."""
 
     code = "forbidden"
 

@@ -101,7 +101,7 @@ async def follow_job(
     source: JobSource,
     job_id: str,
     *,
-    timeout: float | None,  # noqa: ASYNC109  # it is told by an error of its own
+    timeout: float | None,  # noqa: ASYNC109  # it ends in an error of its own
     poll_seconds: float,
 ) -> AsyncGenerator[Job]:
     """Yield the job now and at each change, until it has finished."""

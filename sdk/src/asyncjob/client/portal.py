@@ -27,7 +27,7 @@ CloseLast = Callable[[], Awaitable[None]]
 
 
 class Portal:
-    """Runs coroutines in its thread; whoever asks waits for them.
+    """Runs coroutines in its thread; callers wait for them.
 
     The thread begins with the first of them. A forked process has no copy of it, and begins one of
     its own.
@@ -98,7 +98,7 @@ class Portal:
 
     def forget_thread(self) -> None:
         """Begin again in a forked process, where only the thread that forked goes on."""
-        self._lock = threading.RLock()  # whoever held it is not here to release it
+        self._lock = threading.RLock()  # its holder is not in this process to release it
         if self._loop is not None:
             # What belongs to it is the parent's to close: it is neither collected now, which would
             # close sockets that are shared, nor complained about at the end.

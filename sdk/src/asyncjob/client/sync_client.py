@@ -1,4 +1,4 @@
-"""The clients for plain code: an async client, run by whoever calls or waited for in a thread.
+"""The clients for plain code: an async client, run by the caller or waited for in a thread.
 
 What calls back runs where the caller is: the callback of `wait`, the iterable of `submit_many` and
 the store of `result` may themselves use the client, and spans end in the caller's thread.
@@ -230,7 +230,7 @@ class ClientRunner(ABC):
 
 
 class InPlace(ClientRunner):
-    """Runs a client in the thread of whoever calls; its connection blocks, and never waits."""
+    """Runs a client in the caller's thread; its connection blocks, and never waits."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Submissions join the trace of whoever submits.
+"""Submissions join the trace of the submitter.
 
 Where somebody has set up a tracer provider, each has a span of its own and the job carries that
 one's context. Elsewhere it carries what it was given, and nothing is loaded for it.

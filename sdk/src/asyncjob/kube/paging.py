@@ -42,7 +42,7 @@ _MAX_LATE_PAGES: Final = 3
 
 
 class PageTooLargeError(ApiError):
-    """An answer was larger than whoever asked for it can take; it was not read to its end."""
+    """An answer was larger than the caller can take; it was not read to its end."""
 
 
 class ListPager:

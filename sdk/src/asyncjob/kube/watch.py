@@ -1,6 +1,6 @@
 """One watch of a collection: events as they come, until the server ends it.
 
-Whoever calls decides how to go on afterwards; an `ExpiredError` means to start from a new list.
+The caller decides how to go on afterwards; an `ExpiredError` means to start from a new list.
 """
 
 import asyncio

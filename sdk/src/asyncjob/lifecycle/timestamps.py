@@ -31,7 +31,7 @@ def try_parse_timestamp(value: str) -> datetime | None:
 
 
 def add_seconds(value: str, seconds: float) -> str:
-    """Return the text of the moment so many seconds later."""
+    """Return the text of the moment that is `seconds` later."""
     return format_timestamp(parse_timestamp(value) + timedelta(seconds=seconds))
 
 

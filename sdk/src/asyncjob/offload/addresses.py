@@ -2,7 +2,7 @@
 
 Which are accepted, which may be read, and where payloads and results lie. Pure: no store is asked.
 
-An address comes from whoever wrote the job and is opened with our rights. So there is only one way
+An address comes from the author of the job and is opened with our rights. So there is only one way
 to write each: what a driver, a file system or a web server might take for another place (`..`, an
 encoded slash, a chain of protocols, a query) is refused.
 

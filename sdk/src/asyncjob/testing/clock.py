@@ -163,7 +163,7 @@ def context_with_fake_time(handler_time: HandlerTime) -> contextvars.Context:
 
 @contextmanager
 def skip_sleeps() -> Iterator[None]:
-    """Have the running loop look at the context of whoever asks it for time."""
+    """Have the running loop look at the context of the code that asks it for time."""
     loop = asyncio.get_running_loop()
     patched = loop.__dict__.get(_PATCH_KEY) or _patch(loop)
     patched.users += 1

@@ -192,7 +192,7 @@ class AttemptChildJobs:
         self, submissions: Sequence["concurrent.futures.Future[ChildRef]"]
     ) -> Sequence[ChildView]:
         for submission in submissions:
-            # Its error is for whoever submitted it; whoever lists waits only for its end.
+            # Its error is for its submitter; a list waits only for its end.
             with contextlib.suppress(Exception):
                 await asyncio.shield(asyncio.wrap_future(submission))
         path = collection_path(self._held.job.namespace, JOBS)

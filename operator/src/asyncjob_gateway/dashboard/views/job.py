@@ -105,7 +105,7 @@ def _count_of(count: int, most: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobActions:
-    """What may be done to the job now, by whoever reads the page."""
+    """What the reader of the page may do to the job now."""
 
     cancel: bool = False
     rerun: bool = False

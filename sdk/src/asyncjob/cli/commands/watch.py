@@ -141,7 +141,7 @@ MAX_JOBS = 200
 
 
 class LiveJobs:
-    """Jobs as last seen. A view of a queue that is busy must not grow for ever.
+    """Jobs as last seen. A view of a queue that is busy must not grow without end.
 
     One thread takes while another draws: copies of the dict are made in one step.
     """

@@ -60,7 +60,7 @@ class GatewayCalls:
     connection: Connection
 
     async def send(self, call: Call, *, patience: float) -> Answer:
-        """Send a request until it is answered, for so many seconds; with 0, once."""
+        """Send a request until it is answered, for `patience` seconds; with 0, once."""
         waiting = RetryBudget(self.connection, patience)
         while True:
             try:

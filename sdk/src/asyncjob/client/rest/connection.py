@@ -164,8 +164,8 @@ class BlockingConnection(Connection):
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
-        time.sleep(seconds)  # noqa: ASYNC251  # whoever calls has no event loop
+        """Wait for `seconds`."""
+        time.sleep(seconds)  # noqa: ASYNC251  # the caller has no event loop
 
     def _http_of_process(self) -> httpx.Client:
         if self._process != os.getpid() and not self._http.is_closed:
