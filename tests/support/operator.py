@@ -29,7 +29,7 @@ QUICK = (
 )
 """Options under which little patience is needed to see the operator act."""
 JOB_WATCHES = ("direct", "kopf")
-"""Values of --job-watch: tests of how jobs are seen run under both."""
+"""Values of --job-watch; docs/explanation/operator.md says which tests run with both."""
 
 ROOT = Path(__file__).parents[2]
 RBAC = "rbac.authorization.k8s.io"

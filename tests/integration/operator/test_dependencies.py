@@ -9,8 +9,12 @@ from asyncjob.names import JOBS, PARENT_LABEL, collection_path
 from asyncjob_dev.errors import ApiStatusError
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
+from support.operator import JOB_WATCHES
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+]
 
 CHAIN = Path(__file__).parents[3] / "examples" / "chain"
 

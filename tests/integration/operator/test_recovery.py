@@ -6,9 +6,12 @@ import pytest
 
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, now, until
-from support.operator import OperatorProcess
+from support.operator import JOB_WATCHES, OperatorProcess
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+]
 
 LEASE = 5
 

@@ -6,8 +6,12 @@ import pytest
 
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, now, until
+from support.operator import JOB_WATCHES
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+]
 
 
 def test_a_job_with_a_start_time_is_scheduled_and_then_queued_and_admitted(jobs: Jobs) -> None:
