@@ -84,9 +84,10 @@ def down(folder: Path, wipe: bool) -> None:
         if wipe:
             background.wipe(layout)
     click.echo("stopped" if was_up else "nothing was running")
-    click.echo(
-        "all jobs are forgotten" if wipe else "jobs are kept; `make down WIPE=1` forgets them"
-    )
+    if wipe:
+        click.echo("all jobs are forgotten")
+    elif was_up or layout.control_plane.exists():
+        click.echo("jobs are kept; `make down WIPE=1` forgets them")
 
 
 @main.command()

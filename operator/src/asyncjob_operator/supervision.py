@@ -70,12 +70,12 @@ async def supervise(health: LoopHealth, run: LoopFunction, backoff: ExponentialB
         started_at = monotonic()
         try:
             await run(health)
-            log.warning("ended unexpectedly", loop=name)
+            log.warning("loop ended unexpectedly", loop=name)
         except ApiError as error:
             health.attempted()
-            log.warning("interrupted", loop=name, error=str(error))
+            log.warning("loop interrupted", loop=name, error=str(error))
         except Exception:  # supervises: the operator goes on
-            log.exception("failed", loop=name)
+            log.exception("loop failed", loop=name)
         if monotonic() - started_at > BACKOFF_RESET_SECONDS:
             backoff.reset()
         pause = backoff.next_delay()

@@ -76,7 +76,7 @@ def logged(text: str) -> list[dict[str, Any]]:
 
 def said_by_the_operator(operator: OperatorProcess, ns: WorkerNamespace) -> None:
     """Find job, attempt and trace in what it says of a job that it moves."""
-    lines = [line for line in logged(operator.logs()) if line["event"] == "moved"]
+    lines = [line for line in logged(operator.logs()) if line["event"] == "phase changed"]
     [moved] = [line for line in lines if line["job"] == f"{ns.namespace}/trip"]
     assert (moved["attempt"], moved["to"]) == (1, "Queued")
     assert moved["trace_id"] == TRACE_ID

@@ -233,6 +233,7 @@ def test_results_and_histories_are_printed(shell: Shell) -> None:
         (["cancel", "dead"], "dead being dismissed"),
         (["suspend", "a"], "a suspended"),
         (["resume", "a"], "a resumed"),
+        (["resume", "dead"], "dead has finished (DeadLetter): nothing changes"),
         (["priority", "-5", "a"], "a has priority -5"),
         (["rerun", "dead"], "dead-r1 will be created"),
         (["redrive", "dead"], "dead is being redriven"),

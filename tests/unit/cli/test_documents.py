@@ -189,6 +189,11 @@ def test_a_tag_before_what_it_does_not_fit_is_told_as_an_error_of_the_file(text:
         values(f"payload: {text}", ".yaml")
 
 
+def test_the_tag_that_does_not_fit_is_named_however_deep_it_stands() -> None:
+    with pytest.raises(DocumentError, match=r"the tag !!int does not fit .* \(line 2\)"):
+        values('payload:\n  rows: [{count: !!int ""}]', ".yaml")
+
+
 def test_nested_aliases_take_little_memory(tmp_path: Path) -> None:
     """Where they are written out, the process would die of this limit."""
     (tmp_path / "jobs.yaml").write_text(laughs(12))

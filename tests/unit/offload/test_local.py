@@ -190,7 +190,7 @@ def test_a_result_is_fetched_by_its_reference(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "words"), [(b"[2]", "its sha256 is another"), (b"[10]", "4 bytes")]
+    ("now", "words"), [(b"[2]", "sha256 mismatch"), (b"[10]", "4 bytes")]
 )
 def test_a_result_that_was_changed_is_not_returned(url: str, now: bytes, words: str) -> None:
     reference = written(url, b"[1]")

@@ -280,7 +280,7 @@ async def test_time_passes_for_a_handler_that_hangs_if_it_is_told_to(cluster: Fa
 
 async def test_a_condition_that_never_holds_is_said_to_be_so(cluster: FakeCluster) -> None:
     await cluster.submit("echo", 1)
-    with pytest.raises(StuckError, match="nothing happens any more"):
+    with pytest.raises(StuckError, match="nothing more will happen"):
         await cluster.run_until(lambda: False)
 
 

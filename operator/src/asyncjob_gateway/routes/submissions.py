@@ -82,7 +82,7 @@ def with_idempotency_key(submission: Submission, key: str | None) -> Submission:
 def reject_batch_key(request: Request) -> None:
     """Raise RefusedError where a batch is sent under a key: it would keep no job from being two."""
     if _KEY_HEADER in request.headers:
-        raise _invalid_key("says nothing of a batch; give each of its jobs an idempotencyKey")
+        raise _invalid_key("is not supported for batches; give each of its jobs an idempotencyKey")
 
 
 def _invalid_key(detail: str) -> RefusedError:

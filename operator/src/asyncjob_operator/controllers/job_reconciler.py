@@ -187,7 +187,7 @@ class JobReconciler:
         reason = ""
         if isinstance(effect, ChangePhase):
             reason = effect.change.reason.value if effect.change.reason else ""
-            log.debug("moved", policy=effect.policy, to=effect.change.target.value)
+            log.debug("phase changed", policy=effect.policy, to=effect.change.target.value)
             if effect.policy == recovery.RECOVER:
                 self._record_recovery(job, reason)
         if written.name_taken and isinstance(effect, CreateRerun):

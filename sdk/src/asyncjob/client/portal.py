@@ -207,7 +207,7 @@ def run_in_place(work: Awaitable[T]) -> T:
     except StopIteration as stop:
         value: T = stop.value
         return value
-    raise RuntimeError("it waits for an event loop")
+    raise RuntimeError("the call waits for an event loop, which a synchronous client lacks")
 
 
 def iterate_in_place(values: AsyncGenerator[T]) -> Iterator[T]:

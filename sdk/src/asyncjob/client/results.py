@@ -13,7 +13,7 @@ from asyncjob.rest.jobs import Job
 def check_outcome(job: Job | None, job_id: str, *, raise_on_failure: bool) -> Job:
     """Return the job; raises JobFailedError if it did not succeed and `raise_on_failure` is set."""
     if job is None:
-        raise JobGoneError(f"nothing was seen of job {job_id}")
+        raise JobGoneError(f"no status received for job {job_id}")
     if raise_on_failure and not job.succeeded:
         raise JobFailedError(job)
     return job

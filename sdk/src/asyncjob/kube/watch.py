@@ -98,7 +98,7 @@ def _parse_event(line: bytes) -> JsonObject:
     try:
         return as_object(loads(line))
     except orjson.JSONDecodeError as error:
-        raise UnknownOutcomeError(f"watch sent what is not JSON: {line[:100]!r}") from error
+        raise UnknownOutcomeError(f"invalid JSON in watch: {line[:100]!r}") from error
 
 
 async def _read_lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:

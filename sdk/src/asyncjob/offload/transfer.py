@@ -53,7 +53,7 @@ def result_reference(address: Address, data: bytes) -> ResultReference:
 def check_digest(address: Address, data: bytes, sha256: str) -> None:
     """Raise IntegrityError if the content is not the one with this digest."""
     if not hmac.compare_digest(sha256_hex(data), sha256):
-        raise IntegrityError(f"{address} is not what was written: its sha256 is another")
+        raise IntegrityError(f"{address} is not what was written: sha256 mismatch")
 
 
 def sha256_hex(data: bytes) -> str:

@@ -142,7 +142,9 @@ def decode_cursor(cursor: str) -> ListPosition:
         place = cast("list[Json]", loads(base64.urlsafe_b64decode(padded)))
         created, uid = map(str, place)
     except (binascii.Error, ValueError, TypeError) as error:
-        raise BadCursorError("the cursor is not one that a page has given out") from error
+        raise BadCursorError(
+            "invalid cursor: use the one that the page before has given, unchanged"
+        ) from error
     return created, uid
 
 

@@ -173,7 +173,9 @@ class FakeCluster:
         """
         await self._run(condition, until=None)
         if not condition():
-            raise StuckError(f"nothing happens any more, and it does not hold; {self.jobs}")
+            raise StuckError(
+                "the condition does not hold, and nothing more will happen; " + str(self.jobs)
+            )
 
     async def advance(self, seconds: float | timedelta) -> None:
         """Let so much time pass, and all that it brings happen."""

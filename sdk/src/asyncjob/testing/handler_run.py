@@ -99,7 +99,7 @@ class HandlerRun:
         """
         await self._cluster.run_until(lambda: self.finished or condition())
         if not condition():
-            raise StuckError(f"the handler has ended, and it does not hold; {self.job}")
+            raise StuckError(f"the condition does not hold, and the handler has ended; {self.job}")
 
     async def cancel(self) -> None:
         """Cancel the job: the handler is asked to stop."""
@@ -125,8 +125,7 @@ class HandlerRun:
                 await self.drain()
             case _:
                 raise TestKitError(
-                    f"a test does not stop a handler as {why!r}; say one of "
-                    "Stop.CANCELLED, Stop.TIMED_OUT, Stop.DRAINING"
+                    f"invalid stop {why!r}: use Stop.CANCELLED, Stop.TIMED_OUT or Stop.DRAINING"
                 )
 
     async def finish(self) -> None:

@@ -59,7 +59,7 @@ def statuses_of(text: int | str) -> range:
         raise ValueError(f'{text!r} is not a status: write 201, "200-204" or "2xx"')
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
-        raise ValueError(f"{text!r} ends before it begins")
+        raise ValueError(f"{text!r} is a reversed range")
     return range(first, last + 1)
 
 
@@ -85,7 +85,7 @@ def _check_name(name: str) -> str:
     if not _TOKEN.fullmatch(name):
         raise ValueError("not a valid header name")
     if name.lower() in CONNECTION_HEADERS:
-        raise ValueError("this header is the worker's own matter")
+        raise ValueError("the worker sets this header itself")
     return name
 
 

@@ -82,8 +82,13 @@ def resume(
     """Let suspended jobs start."""
     with cli.connect(connection) as jobs:
         changed, code = for_each(names, jobs.resume)
-    printer.outcomes(changed, lambda job: f"{job.id} resumed")
+    printer.outcomes(changed, lambda job: f"{job.id} {resume_outcome(job)}")
     return code
+
+
+def resume_outcome(job: Job) -> str:
+    """Return what the resume has come to: nothing starts what has finished."""
+    return f"has finished ({job.phase}): nothing changes" if job.finished else "resumed"
 
 
 @click.command(cls=SectionedCommand, context_settings={"ignore_unknown_options": True})

@@ -4,7 +4,7 @@ An alias stands for all that its anchor holds, so a page of text can expand beyo
 and depth with all aliases written out are checked before a value is built.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
@@ -24,6 +24,7 @@ MAX_NUMBER_LENGTH: Final = 100
 MAX_SHOWN_KEY: Final = 63
 """Characters of a key that a message repeats."""
 
+_TAG_PREFIX: Final = "tag:yaml.org,2002:"
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 _TIMESTAMP_TAG: Final = "tag:yaml.org,2002:timestamp"
 _NON_JSON_TAGS: Final = frozenset(
@@ -62,13 +63,18 @@ class _BoundedLoader(yaml.SafeLoader):
             self._total += self._weights[node][0]
             self._check_limits(self._total, 0)
             self._weights.clear()
-            yield self._construct(self.construct_document, node)
+            yield self.construct_document(node)
 
-    def _construct(self, build: Callable[[yaml.Node], Any], node: yaml.Node) -> Any:
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - as its base has it
+        """Build one value; raises ValueError where its tag and what stands after it do not fit."""
         try:
-            return build(node)
+            return super().construct_object(node, deep=deep)
         except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError("a tag (!!…) stands before what it does not fit") from error
+            tag = node.tag.removeprefix(_TAG_PREFIX)[:MAX_SHOWN_KEY]
+            line = node.start_mark.line + 1
+            raise ValueError(
+                f"the tag !!{tag} does not fit the value after it (line {line})"
+            ) from error
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a node, and weigh it: its parts have been composed, and weighed, before."""
@@ -79,7 +85,7 @@ class _BoundedLoader(yaml.SafeLoader):
         if not is_alias:
             self._weights[node] = self._measure(node)
         elif node not in self._weights:
-            raise YamlTooLargeError("an alias stands for what it is a part of")
+            raise YamlTooLargeError("an alias refers to a value that contains it")
         return node
 
     def _measure(self, node: yaml.Node) -> tuple[int, int]:
@@ -105,7 +111,7 @@ class _BoundedLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE_TAG:
                 names = {key.value}
                 if key.tag in _KEYS_IN_OTHER_WORDS:
-                    names.add(self._construct(self.construct_object, key))
+                    names.add(self.construct_object(key))
                 if not seen.isdisjoint(names):
                     line = key.start_mark.line + 1
                     shown = key.value[:MAX_SHOWN_KEY]
