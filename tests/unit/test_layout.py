@@ -1,4 +1,4 @@
-"""The size of modules and folders, and one meaning per class name.
+"""The size of modules and folders, and one meaning per name of a class or type alias.
 
 A module is what one reads in one sitting; it is split for a reader, not for a number. The bounds
 find paragraphs that became modules and modules that became books. What is allowed beyond them says
@@ -7,7 +7,7 @@ why.
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -171,3 +171,24 @@ def test_a_class_name_means_one_thing_in_a_distribution(distribution: str) -> No
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def aliases(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield name and meaning of each type alias, which its capitals tell from a constant."""
+    for node in module.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name[0].isupper() and not name.isupper():
+                yield name, ast.unparse(node.value)
+
+
+@pytest.mark.parametrize("distribution", SOURCES)
+def test_a_type_alias_means_one_thing_in_a_distribution(distribution: str) -> None:
+    meanings: defaultdict[str, set[str]] = defaultdict(set)
+    for file in modules(distribution).values():
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.ClassDef):
+                meanings[node.name].add(f"class {node.name}")
+        for name, meaning in aliases(tree(file)):
+            meanings[name].add(meaning)
+    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}

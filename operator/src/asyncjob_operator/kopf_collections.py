@@ -30,7 +30,7 @@ from asyncjob_operator.telemetry.quarantine import Quarantine
 
 log = structlog.get_logger()
 
-Resync = Callable[[str | None, InformerStore], Awaitable[None]]
+ResyncStore = Callable[[str | None, InformerStore], Awaitable[None]]
 """Brings the store of a namespace, or of all, up to date; raises what a request raises."""
 
 
@@ -41,7 +41,7 @@ class KopfCollection:
         self,
         title: str,
         stores: dict[str | None, InformerStore],
-        resync: Resync,
+        resync: ResyncStore,
         resync_interval: float,
     ) -> None:
         self._title = title

@@ -26,8 +26,8 @@ from asyncjob_gateway.cache.jobs import JobCache
 from asyncjob_gateway.clock import now
 from asyncjob_gateway.errors import RefusedError
 
-Labels = Mapping[str, str]
-LabelTest = Callable[[Labels], bool]
+LabelMap = Mapping[str, str]
+LabelTest = Callable[[LabelMap], bool]
 
 _KEY: Final = r"(?P<key>[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?)"
 _VALUE: Final = r"[A-Za-z0-9]?[A-Za-z0-9._-]*"

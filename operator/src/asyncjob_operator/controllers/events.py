@@ -21,6 +21,7 @@ from asyncjob_operator.core.events import (
     queue_event,
 )
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.telemetry.job_metrics import NamespacedName
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_operator.telemetry.quarantine import Activity, ObjectKind, ObjectRef, Quarantine
@@ -169,9 +170,6 @@ class RecoveryStormEvents:
 
 UNSERVED_SECONDS: Final = 300.0
 """Seconds a queue may be without workers: a rollout or scaling from zero takes time."""
-
-NamespacedName = tuple[str, str]
-"""Namespace and name."""
 
 
 class UnservedQueueEvents:

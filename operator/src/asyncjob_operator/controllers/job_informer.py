@@ -36,7 +36,7 @@ JobEventHandler = Callable[[str, JsonObject], None]
 WatchProgress = Callable[[str | None], None]
 """Called with the namespace of a watch that has received anything, be it a bookmark."""
 
-Resync = Callable[[str | None], Awaitable[str]]
+ResyncNamespace = Callable[[str | None], Awaitable[str]]
 """Repairs the cache of a namespace, or of all, and returns the version to watch from."""
 
 
@@ -111,7 +111,7 @@ class JobWatch:
         self,
         session: KubeSession,
         on_event: JobEventHandler,
-        resync: Resync,
+        resync: ResyncNamespace,
         on_progress: WatchProgress,
     ) -> None:
         self._session = session

@@ -32,7 +32,7 @@ _NOT_SERVED: Final = (
     "and is this the right cluster?"
 )
 
-Params = tuple[tuple[str, str], ...]
+ParamPairs = tuple[tuple[str, str], ...]
 
 
 class ClusterUnavailableError(errors.UnavailableError):
@@ -71,7 +71,9 @@ class KubernetesCalls:
             except AsyncJobError as error:
                 await waiting.wait_or_raise(error)
 
-    async def get(self, path: str, params: Params = (), *, accept: str = JSON_TYPE) -> JsonObject:
+    async def get(
+        self, path: str, params: ParamPairs = (), *, accept: str = JSON_TYPE
+    ) -> JsonObject:
         """Read an object, or one page."""
         return await self.send(Call("GET", path, params, accept=accept))
 
@@ -83,7 +85,7 @@ class KubernetesCalls:
     async def list_all(
         self,
         path: str,
-        params: Params,
+        params: ParamPairs,
         convert: Callable[[JsonObject], T | None],
         *,
         items_key: str = "items",
@@ -119,7 +121,7 @@ class KubernetesCalls:
         self,
         paging: ListPager,
         path: str,
-        params: Params = (),
+        params: ParamPairs = (),
         *,
         items_key: str = "items",
         accept: str = JSON_TYPE,

@@ -12,7 +12,12 @@ from datetime import datetime
 from asyncjob.client import errors
 from asyncjob.client.connection import Call
 from asyncjob.client.errors import InvalidRequestError, JobNotFoundError
-from asyncjob.client.kubernetes.calls import KubernetesCalls, Params, jobs_path, translate_errors
+from asyncjob.client.kubernetes.calls import (
+    KubernetesCalls,
+    ParamPairs,
+    jobs_path,
+    translate_errors,
+)
 from asyncjob.client.options import check_name
 from asyncjob.errors import ForbiddenError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
@@ -112,7 +117,7 @@ async def _all_matching(
     )
 
 
-def selector_params(selection: Selection) -> Params:
+def selector_params(selection: Selection) -> ParamPairs:
     """Return what of a selection the API server itself can look at."""
     params = (
         ("fieldSelector", _field_selector(selection)),

@@ -10,7 +10,7 @@ from asyncjob.client.connection import Call
 from asyncjob.client.kubernetes.calls import (
     TABLE_CONTENT_TYPE,
     KubernetesCalls,
-    Params,
+    ParamPairs,
     jobs_path,
 )
 from asyncjob.client.options import check_name
@@ -133,7 +133,9 @@ def queue_without_object(
     )
 
 
-async def _count_jobs(api: KubernetesCalls, namespace: str | None, params: Params) -> PhaseCounts:
+async def _count_jobs(
+    api: KubernetesCalls, namespace: str | None, params: ParamPairs
+) -> PhaseCounts:
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     rows = await _list_cells(api, namespace, params, _QUEUE_CELL, _PHASE_CELL)
     for place, queue, phase in rows:
@@ -142,7 +144,7 @@ async def _count_jobs(api: KubernetesCalls, namespace: str | None, params: Param
 
 
 async def _list_cells(
-    api: KubernetesCalls, namespace: str | None, params: Params, *cells: int
+    api: KubernetesCalls, namespace: str | None, params: ParamPairs, *cells: int
 ) -> list[tuple[str, ...]]:
     """Return of each job its namespace and these cells of its row, without reading the job."""
     # Only the metadata says which of several namespaces a row is of.

@@ -16,7 +16,7 @@ from asyncjob import names
 from asyncjob.client import errors
 from asyncjob.client.connection import Call, RetryBudget
 from asyncjob.client.errors import DuplicateJobError, UnavailableError
-from asyncjob.client.kubernetes.calls import KubernetesCalls, Params, jobs_path
+from asyncjob.client.kubernetes.calls import KubernetesCalls, ParamPairs, jobs_path
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.session import METADATA_LIST_TYPE
@@ -130,7 +130,7 @@ async def find_other_with_key(
     another at all.
     """
     path = jobs_path(submission.namespace)
-    params: Params = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
+    params: ParamPairs = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
     if version:
         params += (("resourceVersion", version), ("resourceVersionMatch", "Exact"))
 

@@ -24,7 +24,7 @@ from asyncjob.rest.base import RequestModel
 
 API_ROOT: Final = "/api/v1"
 
-Params = tuple[tuple[str, str], ...]
+ParamPairs = tuple[tuple[str, str], ...]
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -25,7 +25,7 @@ from asyncjob.client.options import check_range
 from asyncjob.client.rest.auth import TokenSource, address_from, token_from
 from asyncjob.client.rest.calls import (
     GatewayCalls,
-    Params,
+    ParamPairs,
     api_path,
     cron_job_path,
     job_path,
@@ -75,7 +75,7 @@ class RestClient(AsyncClient):
         store: ResultFetcher | None,
     ) -> None:
         self._gateway = GatewayCalls(connection)
-        self._params: Params = (("namespace", namespace),) if namespace else ()
+        self._params: ParamPairs = (("namespace", namespace),) if namespace else ()
         self._patience = patience
         self._store = store
 

@@ -58,7 +58,7 @@ class EventStream:
 
 
 EVENT_STREAM_TYPE = "text/event-stream"
-Params = tuple[tuple[str, str], ...]
+ParamPairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class RestJobSource:
 
     gateway: GatewayCalls
     job_id: str
-    params: Params
+    params: ParamPairs
 
     async def get_job(self, timeout_seconds: float | None) -> Job:
         """Return the job as it is, asking once."""
@@ -100,7 +100,7 @@ class RestJobStream:
     """Jobs behind a gateway that match."""
 
     selection: Selection
-    params: Params
+    params: ParamPairs
     last_event_id: str = field(default="")
 
     async def stream_request(self) -> Call:
