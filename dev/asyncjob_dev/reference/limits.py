@@ -8,10 +8,10 @@ from asyncjob.cli.backup import reader
 from asyncjob.cli.commands import watch
 from asyncjob.cli.doctor import examination
 from asyncjob.cli.input import documents, yaml_loader
-from asyncjob.client.kubernetes.client import MAX_PRIORITY
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle import phase_change, policy
+from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.models import cron
 from asyncjob.offload.store import MAX_OBJECT_BYTES
 from asyncjob.rest import listing

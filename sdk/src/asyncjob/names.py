@@ -95,6 +95,9 @@ WORKER_ACCOUNT: Final = "asyncjob-worker"
 WORKER_LEASE_PREFIX: Final = "asyncjob-worker-"
 OPERATOR_LEASE: Final = "asyncjob-operator"
 
+MAX_NAME_LENGTH: Final = 253
+"""Characters that Kubernetes allows in the name of an object."""
+
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _NAMESPACE_MAX: Final = 63
 

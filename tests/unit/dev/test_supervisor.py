@@ -25,7 +25,10 @@ def running() -> Container:
 
 
 class FakeApi(Api):
-    """Answers patches with the errors it is given, then takes them."""
+    """Answers patches with the errors it is given, then takes them.
+
+    A script, as what matters is which error comes at which patch.
+    """
 
     def __init__(self, *errors: Exception) -> None:
         super().__init__("https://127.0.0.1:1", ca_file=Path(), token="")

@@ -189,9 +189,7 @@ def test_a_result_is_fetched_by_its_reference(url: str) -> None:
     assert fetched(reference, url) == {"a": [1, None]}
 
 
-@pytest.mark.parametrize(
-    ("now", "words"), [(b"[2]", "sha256 mismatch"), (b"[10]", "4 bytes")]
-)
+@pytest.mark.parametrize(("now", "words"), [(b"[2]", "sha256 mismatch"), (b"[10]", "4 bytes")])
 def test_a_result_that_was_changed_is_not_returned(url: str, now: bytes, words: str) -> None:
     reference = written(url, b"[1]")
     written(url, now)

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from asyncjob.lifecycle.derived_jobs import MAX_NAME_LENGTH, rerun_name
+from asyncjob.lifecycle.derived_jobs import rerun_name
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import MAX_NAME_LENGTH
 from asyncjob_operator.core.decision import (
     Admit,
     ChangePhase,

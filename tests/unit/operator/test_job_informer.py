@@ -18,7 +18,10 @@ class Enough(Exception):  # noqa: N818 - no error: there are no more watches to 
 
 
 class Server:
-    """Plays watches, each a list of events that may end with an error."""
+    """Plays watches, each a list of events that may end with an error.
+
+    A script, as the API server in memory does not break a watch between two given events.
+    """
 
     def __init__(self, *watches: list[Part]) -> None:
         self.begun: list[tuple[str, str]] = []

@@ -21,6 +21,8 @@ from asyncjob_operator.startup_checks import (
 
 
 class Session:
+    """Has an address alone: the findings are a script, in an order that no server can be told."""
+
     class access:  # noqa: N801  # stands for an attribute
         namespace = "ns"
         host = "host"

@@ -56,7 +56,10 @@ def ours(call: Call) -> dict[str, Any]:
 
 
 class Store:
-    """Takes the first claim and can lose answers."""
+    """Takes the first claim and can lose answers.
+
+    A script, as the order of answers is the case: each is told when to be lost.
+    """
 
     def __init__(self) -> None:
         self.stored: dict[str, Any] = job(claim="", phase="Queued")

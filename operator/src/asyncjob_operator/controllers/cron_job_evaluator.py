@@ -36,7 +36,8 @@ MANY_JOBS: Final = 200
 MANY_JOBS_DELAY: Final = 1.0
 """A cron job with more than `MANY_JOBS` jobs is evaluated at most once per this many seconds.
 
-Each evaluation goes through all jobs of the cron job.
+Each evaluation goes through all jobs of the cron job. The number is chosen, not measured: it
+is above what the default history limits keep.
 """
 
 

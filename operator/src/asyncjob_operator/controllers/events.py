@@ -33,9 +33,10 @@ MAX_QUEUED_EVENTS: Final = 1000
 
 EVENT_BURST: Final = 25.0
 SECONDS_PER_EVENT: Final = 6.0
-"""Per namespace a burst of `EVENT_BURST` Events is posted, then one per `SECONDS_PER_EVENT`."""
+"""Per namespace a burst of `EVENT_BURST` Events is posted, then one per `SECONDS_PER_EVENT`.
+The burst is that of client-go's own recorder; the rate is chosen, not measured: ten a minute."""
 
-MAX_NAME_LENGTH: Final = 200
+MAX_SUBJECT_LENGTH: Final = 200
 """Characters of the object's name in that of its Event, so that a time still fits behind it."""
 
 SUMMARY_SECONDS: Final = 300.0
@@ -95,7 +96,7 @@ class EventRecorder:
 
     async def _post(self, event: KubernetesEvent) -> None:
         now = self._now()
-        name = f"{event.name[:MAX_NAME_LENGTH].rstrip('-.')}.{int(now.wall * 1e6):x}"
+        name = f"{event.name[:MAX_SUBJECT_LENGTH].rstrip('-.')}.{int(now.wall * 1e6):x}"
         body = event_body(event, name, self._reporting_instance, now.timestamp)
         try:
             await self._session.create(f"/api/v1/namespaces/{event.namespace}/events", body)
@@ -141,7 +142,8 @@ class EventRecorder:
 
 STORM_JOBS: Final = 20
 STORM_SECONDS: Final = 60.0
-"""`STORM_JOBS` recoveries in a namespace within `STORM_SECONDS` are a recovery storm."""
+"""`STORM_JOBS` recoveries in a namespace within `STORM_SECONDS` are a recovery storm.
+Chosen, not measured: one lost worker with a few slots is none, several at once are."""
 
 
 class RecoveryStormEvents:

@@ -105,7 +105,11 @@ async def load_jobs(
 
 
 class JobWatch:
-    """Watches jobs, in each namespace or in all, and resumes where a watch has ended."""
+    """Watches jobs, in each namespace or in all, and resumes where a watch has ended.
+
+    Not `run_informer`: after a break that lists all jobs again with their payloads, where a resync
+    lists metadata and reads what differs.
+    """
 
     def __init__(
         self,

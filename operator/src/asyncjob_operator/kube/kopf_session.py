@@ -39,6 +39,8 @@ MAX_RETRY_BACKOFF: Final = 5.0
 """
 
 CONNECT_SECONDS: Final = 5.0
+"""Linux sends the first packet of a connection again after 1 and 3 s: two may be lost."""
+
 IDLE_SECONDS: Final = 1.0
 """Seconds without an event after which kopf ends its task for an object; its default is 5."""
 

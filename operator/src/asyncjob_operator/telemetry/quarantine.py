@@ -21,7 +21,9 @@ log = structlog.get_logger()
 
 INITIAL_PAUSE: Final = 60.0
 MAX_PAUSE: Final = 3600.0
-"""Seconds until an unchanged object is tried again; doubled after each failure."""
+"""Seconds until an unchanged object is tried again; doubled after each failure.
+Chosen, not measured: each try costs a traceback in the log, and only a new version of the object or
+of the operator is likely to help, which both are tried at once."""
 
 
 class ObjectKind(StrEnum):

@@ -20,6 +20,7 @@ from asyncjob.models.base import NAME_PATTERN, RetryPolicy
 from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import Dependency, PayloadSource, RequestData
+from asyncjob.names import MAX_NAME_LENGTH
 from asyncjob.rest.resources import BackfillAsk
 from asyncjob.rest.submission import Submission
 from asyncjob.submission.errors import from_validation_error, invalid_field
@@ -27,8 +28,6 @@ from asyncjob.submission.validation import MAX_PAYLOAD_BYTES
 
 NotFoundErrorFactory = Callable[[str], AsyncJobError]
 """Makes the error for something that does not exist."""
-
-MAX_NAME_LENGTH: Final = 253
 
 _NAME_PATTERN: Final = re.compile(NAME_PATTERN.strip("^$"))
 

@@ -200,7 +200,11 @@ async def _aclose(values: AsyncGenerator[Any]) -> None:
 
 
 def run_in_place(work: Awaitable[T]) -> T:
-    """Return what comes of something that blocks where others wait for an event loop."""
+    """Return what comes of something that blocks where others wait for an event loop.
+
+    Driven by hand, because `asyncio.run` makes a loop for each call and refuses to run where the
+    caller's own loop runs, as in a notebook.
+    """
     steps = work.__await__()
     try:
         next(steps)

@@ -19,7 +19,7 @@ MAX_OUTAGE_BACKOFF: Final = 10.0
 """Pauses in seconds between tries to reach an API server that is away: the first, and the longest.
 
 What waits for it may wait so much longer than the outage itself lasts. They are not shorter because
-all clients of a cluster come back at the same time.
+all clients of a cluster come back at the same time; both are chosen, not measured.
 """
 
 MAX_RETRY_AFTER: Final = 10.0

@@ -10,9 +10,8 @@ from hashlib import sha256
 from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, text
-from asyncjob.names import API_VERSION, JOB_KIND
+from asyncjob.names import API_VERSION, JOB_KIND, MAX_NAME_LENGTH
 
-MAX_NAME_LENGTH: Final = 253
 MAX_LABEL_LENGTH: Final = 63
 _DIGEST_LENGTH: Final = 10
 _RUN_SUFFIX: Final = re.compile(r"-([0-9]{8}t[0-9]{4}z|t[1-9][0-9]*)\Z")

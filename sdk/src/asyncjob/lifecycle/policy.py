@@ -100,6 +100,9 @@ BUILT_IN_POLICY = EffectivePolicy()
 MAX_DURATION_SECONDS = 31_536_000
 """A year: no delay or duration in a job's status is longer; the schema refuses more."""
 
+MAX_PRIORITY = 1000
+"""A priority is between its negative and this."""
+
 DEFAULT_QUEUE_TIMEOUT_SECONDS = 7200
 DEFAULT_CANCEL_GRACE_SECONDS = 30
 

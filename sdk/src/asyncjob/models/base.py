@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, Backoff
+from asyncjob.names import MAX_NAME_LENGTH
 
 
 class Model(BaseModel):
@@ -45,7 +46,7 @@ NAME_PATTERN = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 QUEUE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 TYPE_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$"
 
-ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=NAME_PATTERN)]
+ObjectName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN)]
 QueueName = Annotated[str, Field(min_length=1, max_length=63, pattern=QUEUE_PATTERN)]
 JobType = Annotated[str, Field(min_length=1, max_length=128, pattern=TYPE_PATTERN)]
 Key = Annotated[str, Field(min_length=1, max_length=256)]

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.models.base import (
     FreeJson,
     JobType,
@@ -111,7 +112,7 @@ class JobOptions(Model):
     request: RequestData | None = None
     """Parts of the submitting HTTP request, passed to the handler."""
 
-    priority: Annotated[int, Field(ge=-1000, le=1000)] = 0
+    priority: Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
     """Jobs with a higher priority start first. Can be changed while the job is not running."""
 
     not_before: Timestamp | None = None

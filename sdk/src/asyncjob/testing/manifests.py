@@ -19,14 +19,13 @@ from asyncjob.json_types import Json, JsonObject, as_object, child, text
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models import AsyncJob, AsyncJobSpec, AsyncQueue
 from asyncjob.models.base import NAME_PATTERN
-from asyncjob.names import API_VERSION, JOB_KIND
+from asyncjob.names import API_VERSION, JOB_KIND, MAX_NAME_LENGTH
 
 Manifest = Mapping[str, Any] | str | BaseModel
 """A manifest as a mapping, as YAML or JSON text, or as a model."""
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAX_NAME_LENGTH = 253
 _UNPROCESSABLE = 422
 _BAD_REQUEST = 400
 _NULLABLE_FIELDS = frozenset({"payload", "checkpoint", "result"})
@@ -65,7 +64,7 @@ def invalid_error(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError
 
 def _read_manifest(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
     name = text(child(manifest, "metadata"), "name")
-    if len(name) > _MAX_NAME_LENGTH or not re.match(NAME_PATTERN, name):
+    if len(name) > MAX_NAME_LENGTH or not re.match(NAME_PATTERN, name):
         raise invalid_error(f"metadata.name: {name!r} is not a valid name of an object")
     who = f'{model.__name__} "{name}"'
     try:

@@ -51,7 +51,8 @@ _COLUMNS: Final = (
 class QueuedJobWatcher:
     """Adds one queue's claimable jobs of known types to a backlog.
 
-    `on_candidate` is called after each.
+    `on_candidate` is called after each. Not `run_informer`: that hands on whole objects, and
+    this needs columns of a Table, of a backlog that may be longer than what the worker keeps.
     """
 
     def __init__(

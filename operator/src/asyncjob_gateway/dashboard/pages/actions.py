@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.rest.problem import FieldProblem
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
@@ -22,7 +23,6 @@ from asyncjob_gateway.routes.api_route import JobId, QueueName
 router = APIRouter(prefix=PREFIX, route_class=PageRoute)
 ROUTERS = (router,)
 
-MAX_PRIORITY: Final = 1000
 _PRIORITY_PATTERN: Final = re.compile(r"-?[0-9]{1,4}")
 
 JobAction = Callable[[Operations, str, Form], Awaitable[object]]

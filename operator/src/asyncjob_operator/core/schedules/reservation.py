@@ -25,7 +25,8 @@ CREATE_WINDOW_SECONDS: Final = 5.0
 REQUEST_TIMEOUT_SECONDS: Final = 5.0
 TAKEOVER_DELAY_SECONDS: Final = 15.0
 """The delay is window and timeout together and half as much again. A longer one would only have
-runs start later after an operator was lost."""
+runs start later after an operator was lost. Window and timeout are chosen, not measured: a create
+is answered in milliseconds, and what the window leaves is created under the next reservation."""
 
 MAX_CLAIMS: Final = 2_147_483_647
 """The schema's maximum; counting then starts again, as the number only tells renewals apart."""

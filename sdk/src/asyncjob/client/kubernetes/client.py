@@ -26,6 +26,7 @@ from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.derived_jobs import rerun_name
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.rest.job_reading import job_of
 from asyncjob.rest.jobs import Job, JobSummary, Page
 from asyncjob.rest.listing import MAX_BULK_JOBS, BulkAsk, BulkReport, Selection
@@ -35,7 +36,6 @@ from asyncjob.submission import JobManifest, build_manifest
 
 FIELD_MANAGER: Final = "asyncjob-client"
 
-MAX_PRIORITY: Final = 1000
 
 DEFAULT_PATIENCE_SECONDS: Final = 30.0
 """How long an API server that is away is waited for."""
