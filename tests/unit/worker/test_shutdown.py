@@ -166,7 +166,8 @@ async def test_handlers_that_end_within_the_grace_are_not_told_to_stop(
     recorder: Recorder,
 ) -> None:
     drain, slots = Drain(Settings(grace=1000.0)), asyncio.get_running_loop().create_future()
-    running = asyncio.ensure_future(drain.run(recorder.parts, slots))
+    parts = recorder.parts
+    running = asyncio.ensure_future(drain.run(parts.slots, parts.runner, parts.registration, slots))
     await recorder.noted["draining registered"].wait()
     assert "stop all: draining" not in recorder.done
     slots.set_result(None)

@@ -27,10 +27,11 @@ from asyncjob.metrics import MetricSpec, worker
 from asyncjob.metrics.prometheus import Samples
 from asyncjob.names import JOBS, QUEUES, collection_path
 from asyncjob_worker.claiming.queue_state import worker_leases_params
+from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.components import Components
-from asyncjob_worker.execution.runner import cancel_watch_params
+from asyncjob_worker.execution.runner import JobRunner, cancel_watch_params
 from asyncjob_worker.health import Health, ReadinessState
-from asyncjob_worker.leases.registration import leases_path
+from asyncjob_worker.leases.registration import WorkerRegistration, leases_path
 from asyncjob_worker.leases.stall_detector import Watchdog
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
@@ -125,7 +126,9 @@ class Worker:
         try:
             await asyncio.wait({drain_begun, slots, *watches}, return_when=asyncio.FIRST_COMPLETED)
             components.events.worker_stopping()
-            await self._drain.run(components, slots)
+            await self._drain.run(
+                components.slots, components.runner, components.registration, slots
+            )
         finally:
             errors = await _cancel_all([drain_begun, slots, *watches])
             await components.registration.deregister()
@@ -233,22 +236,28 @@ class Drain:
         """Wait until it has begun."""
         await self._begun.wait()
 
-    async def run(self, components: Components, slots: asyncio.Future[None]) -> None:
+    async def run(
+        self,
+        slots: Slots,
+        runner: JobRunner,
+        registration: WorkerRegistration,
+        slots_ended: asyncio.Future[None],
+    ) -> None:
         """Claim no more, let handlers end within the grace period, release what then stops."""
-        log.info("worker draining", running=len(components.runner.running), grace=self._grace)
-        components.slots.drain()
-        components.runner.stop_waiting_for_abandoned()
-        marking = asyncio.ensure_future(components.registration.mark_draining())
+        log.info("worker draining", running=len(runner.running), grace=self._grace)
+        slots.drain()
+        runner.stop_waiting_for_abandoned()
+        marking = asyncio.ensure_future(registration.mark_draining())
         no_grace = asyncio.ensure_future(self._no_grace.wait())
-        either: set[asyncio.Future[Any]] = {slots, no_grace}
+        either: set[asyncio.Future[Any]] = {slots_ended, no_grace}
         try:
             await asyncio.wait(either, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
-            components.runner.stop_all(Stop.DRAINING)
-            await asyncio.wait({slots}, timeout=self._stop_grace_seconds + RELEASE_SECONDS)
+            runner.stop_all(Stop.DRAINING)
+            await asyncio.wait({slots_ended}, timeout=self._stop_grace_seconds + RELEASE_SECONDS)
         finally:
             no_grace.cancel()
             marking.cancel()
-        for held in components.runner.running:
+        for held in runner.running:
             log.error(
                 "job left to the operator: it stays leased until this process has ended",
                 job=held.job.name,

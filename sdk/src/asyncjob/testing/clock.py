@@ -48,15 +48,19 @@ class ClockClosed(BaseException):  # ends a handler, as CancelledError does
 
 
 class FakeClock:
-    """Time as handlers and jobs see it, in seconds since the start."""
+    """Time as handlers and jobs see it, in seconds since the start.
 
-    def __init__(self, start: datetime = DEFAULT_START) -> None:
+    `on_timer` is called when a handler has set a timer: it may be asleep now.
+    """
+
+    def __init__(
+        self, start: datetime = DEFAULT_START, *, on_timer: Callable[[], object] = lambda: None
+    ) -> None:
         self._start = start
         self._elapsed = 0.0
         self._timers: list[Timer] = []
         self._closed = False
-        self.on_timer: Callable[[], object] = lambda: None
-        """Called when a handler has set a timer: it may be asleep now."""
+        self._on_timer = on_timer
 
     @property
     def elapsed(self) -> float:
@@ -133,7 +137,7 @@ class FakeClock:
             loop.call_soon(callback, *args, context=context)
 
         self._timers.append(Timer(handle, call, owner, skippable))
-        self.on_timer()
+        self._on_timer()
         return handle
 
 

@@ -58,7 +58,7 @@ class FakeCluster:
         patience: float = 5.0,
         max_bytes: int = MAX_STORED_BYTES,
     ) -> None:
-        self.clock = FakeClock(start)
+        self.clock = FakeClock(start, on_timer=self._on_timer)
         self._app = app
         self._overrides = dict(resources or {})
         self._concurrency = concurrency
@@ -71,9 +71,11 @@ class FakeCluster:
         self._types = types
         self._stack = contextlib.AsyncExitStack()
 
+    def _on_timer(self) -> None:
+        self._running_attempts.wake()
+
     async def __aenter__(self) -> Self:
         self._running_attempts = RunningAttempts(self._patience)
-        self.clock.on_timer = self._running_attempts.wake
         opening = open_resources(
             self._app, overrides=self._overrides, types=self._needed_resource_types()
         )
