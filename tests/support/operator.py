@@ -10,6 +10,7 @@ from typing import Self
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from asyncjob.metrics import TABLE
@@ -30,6 +31,9 @@ QUICK = (
 """Options under which little patience is needed to see the operator act."""
 JOB_WATCHES = ("direct", "kopf")
 """Values of --job-watch; docs/explanation/operator.md says which tests run with both."""
+
+WATCHES_OF_LONG_FILES = ("direct", pytest.param("kopf", marks=pytest.mark.soak))
+"""The same where a file takes long: the second watch runs with `make soak`."""
 
 ROOT = Path(__file__).parents[2]
 RBAC = "rbac.authorization.k8s.io"

@@ -9,11 +9,11 @@ from asyncjob.names import JOBS, PARENT_LABEL, collection_path
 from asyncjob_dev.errors import ApiStatusError
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, until
-from support.operator import JOB_WATCHES
+from support.operator import WATCHES_OF_LONG_FILES
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+    pytest.mark.parametrize("operator", WATCHES_OF_LONG_FILES, indirect=True),
 ]
 
 CHAIN = Path(__file__).parents[3] / "examples" / "chain"

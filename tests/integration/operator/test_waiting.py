@@ -6,11 +6,11 @@ import pytest
 
 from support.fake_worker import FakeWorker
 from support.jobs import Jobs, now, until
-from support.operator import JOB_WATCHES
+from support.operator import WATCHES_OF_LONG_FILES
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.parametrize("operator", JOB_WATCHES, indirect=True),
+    pytest.mark.parametrize("operator", WATCHES_OF_LONG_FILES, indirect=True),
 ]
 
 
