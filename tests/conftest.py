@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from support.explained import all_errors_explained
-from support.signals import as_in_a_terminal
+from support.judging.explained import all_errors_explained
+from support.processes.signals import as_in_a_terminal
 
 # Properties are bounded by their number of examples. How long one takes on a machine that does
 # other things as well says nothing about the code. Where CI is set Hypothesis tries the same

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.chromium import PATIENCE_MILLISECONDS, Complaints, chromium, sign_in
-from support.dashboard_setup import DashboardSetup, SampleJobs, dashboard_on, prepare
-from support.installation import install
+from support.cluster.api import Client
+from support.cluster.installation import install
+from support.processes.chromium import PATIENCE_MILLISECONDS, Complaints, chromium, sign_in
+from support.processes.dashboard_setup import DashboardSetup, SampleJobs, dashboard_on, prepare
 
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 HERE = Path(__file__).parent

@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, expect
 
 from asyncjob.names import JOBS, collection_path, job_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.crowd import clear, fill
-from support.gateway import GatewayProcess, gateway_kubeconfig
-from support.identities import Space
-from support.jobs import until
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.driven.crowd import clear, fill
+from support.driven.jobs import until
+from support.processes.gateway import GatewayProcess, gateway_kubeconfig
 
 COUNT = 10_000
 FIRST_PAGE_SECONDS = 0.3

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Page, expect
 
 from asyncjob.names import job_path
-from support.dashboard_setup import DashboardSetup, SampleJobs
+from support.processes.dashboard_setup import DashboardSetup, SampleJobs
 
 COUNT = 100
 

@@ -11,10 +11,10 @@ from playwright.sync_api import Browser, expect
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.ports import free_port
-from support.chromium import sign_in
-from support.dashboard_setup import DashboardSetup, SampleJobs
-from support.gateway import GatewayProcess
-from support.jobs import until
+from support.driven.jobs import until
+from support.processes.chromium import sign_in
+from support.processes.dashboard_setup import DashboardSetup, SampleJobs
+from support.processes.gateway import GatewayProcess
 
 PAGE = {"Accept": "text/html"}
 OURS = {"Sec-Fetch-Site": "same-origin", **PAGE}

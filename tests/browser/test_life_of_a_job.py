@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from support.dashboard_setup import DashboardSetup
+from support.processes.dashboard_setup import DashboardSetup
 
 MARKUP = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
 

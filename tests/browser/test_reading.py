@@ -6,8 +6,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asyncjob_gateway.dashboard.formatting import MAX_JSON_CHARS
-from support.chromium import flaws, is_too_wide, sign_in
-from support.dashboard_setup import DashboardSetup, SampleJobs
+from support.processes.chromium import flaws, is_too_wide, sign_in
+from support.processes.dashboard_setup import DashboardSetup, SampleJobs
 
 WIDTHS = (320, 600, 820, 1060, 1280)
 

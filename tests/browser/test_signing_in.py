@@ -2,9 +2,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from support.certificates import self_signed
-from support.chromium import sign_in
-from support.dashboard_setup import DashboardSetup
+from support.loopback.certificates import self_signed
+from support.processes.chromium import sign_in
+from support.processes.dashboard_setup import DashboardSetup
 
 
 def test_one_signs_in_with_a_token_and_goes_on_to_the_page_that_was_asked_for(

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from asyncjob_dev.site.build import build
 from asyncjob_dev.site.links import place
 from asyncjob_dev.site.serve import serving
-from support.chromium import PATIENCE_MILLISECONDS, Complaints, flaws, is_too_wide
+from support.processes.chromium import PATIENCE_MILLISECONDS, Complaints, flaws, is_too_wide
 
 # The first one waits for hundreds of pages to be rendered.
 pytestmark = pytest.mark.timeout(300)

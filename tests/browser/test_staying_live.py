@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.chromium import PATIENCE_MILLISECONDS, sign_in
-from support.gateway import ACCOUNT, GatewayProcess, caller, gateway_kubeconfig
-from support.identities import RBAC, Space
-from support.jobs import until
+from support.cluster.api import Client
+from support.cluster.identities import RBAC, Space
+from support.driven.jobs import until
+from support.processes.chromium import PATIENCE_MILLISECONDS, sign_in
+from support.processes.gateway import ACCOUNT, GatewayProcess, caller, gateway_kubeconfig
 
 QUICK = (
     "const waits = AbortSignal.timeout; AbortSignal.timeout = () => waits.call(AbortSignal, 700)"

@@ -8,7 +8,7 @@ import pytest
 
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane
-from support.charts import ROOT, SCENARIOS, Helm, Rendered
+from support.cluster.charts import ROOT, SCENARIOS, Helm, Rendered
 
 
 @pytest.fixture(scope="session")

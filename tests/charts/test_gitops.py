@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asyncjob.rules.policies import POLICIES
-from support.charts import ROOT, Helm, Rendered, scenario
+from support.cluster.charts import ROOT, Helm, Rendered, scenario
 
 PAGE = (ROOT / "docs/how-to/gitops.md").read_text()
 GUARDED = ("CustomResourceDefinition", "ValidatingAdmissionPolicy")

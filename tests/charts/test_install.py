@@ -15,13 +15,13 @@ import yaml
 
 from asyncjob.rules.policies import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.charts import NAMESPACE, RELEASE, Helm, RenderError
-from support.enforcement import until_rules_hold
-from support.hook_jobs import run_job
-from support.identities import RBAC, Space
-from support.inhabited import inhabit
-from support.jobs import until
+from support.cluster.api import Client
+from support.cluster.charts import NAMESPACE, RELEASE, Helm, RenderError
+from support.cluster.enforcement import until_rules_hold
+from support.cluster.hook_jobs import run_job
+from support.cluster.identities import RBAC, Space
+from support.cluster.inhabited import inhabit
+from support.driven.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.charts import Helm, Object, scenario
+from support.cluster.charts import Helm, Object, scenario
 
 FOREIGN = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "ScaledObject"}
 RULES = "groups:\n- name: jobs\n  rules:\n  - alert: A\n    expr: '{{ $value }} > 1'\n"

@@ -10,7 +10,7 @@ import click
 import pytest
 import yaml
 
-from support.charts import CHART
+from support.cluster.charts import CHART
 
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.charts import SCENARIOS, Helm, Object, Rendered, container, scenario
+from support.cluster.charts import SCENARIOS, Helm, Object, Rendered, container, scenario
 
 NAMES = [path.stem for path in SCENARIOS]
 PARTS = {

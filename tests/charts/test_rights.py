@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from asyncjob_operator.core import permissions
-from support.charts import ROOT, SCENARIOS, Helm, Object, Rendered, scenario
-from support.releases import RELEASES, Release
+from support.cluster.charts import ROOT, SCENARIOS, Helm, Object, Rendered, scenario
+from support.cluster.releases import RELEASES, Release
 from support.rights import rights_of
 
 CLUSTER_SCOPED = {

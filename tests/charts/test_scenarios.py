@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.charts import NAMESPACE, SCENARIOS, Helm, Object, Rendered
+from support.cluster.charts import NAMESPACE, SCENARIOS, Helm, Object, Rendered
 
 FOREIGN = ("monitoring.coreos.com/", "keda.sh/")
 """Kinds of others, which not every cluster has; test_monitoring looks at their shape."""

@@ -18,13 +18,13 @@ import yaml
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.release.writes import OPERATOR, WORKER
-from support.api import Client
-from support.builders import cron_job
-from support.charts import CHART, NAMESPACE, RELEASE, ROOT, Helm
-from support.enforcement import until_rules_hold
-from support.identities import Space, Worker
-from support.jobs import until
-from support.releases import RELEASES, Release, Replay, cut_points
+from support.cluster.api import Client
+from support.cluster.charts import CHART, NAMESPACE, RELEASE, ROOT, Helm
+from support.cluster.enforcement import until_rules_hold
+from support.cluster.identities import Space, Worker
+from support.cluster.releases import RELEASES, Release, Replay, cut_points
+from support.driven.jobs import until
+from support.objects.builders import cron_job
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.reference.installation import commented_keys, keys_in_schema, lookup, resolved
-from support.charts import CHART, Helm, RenderError, scenario
+from support.cluster.charts import CHART, Helm, RenderError, scenario
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = (CHART / "values.yaml").read_text()

@@ -10,7 +10,7 @@ from asyncjob.testing import FakeCluster
 from contract.cluster import Condition, Obj
 from contract.lives import Life, live
 from contract.scenarios import SCENARIOS
-from support.contract_app import app
+from support.apps.contract import app
 
 
 class FakeBackend:

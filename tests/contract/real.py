@@ -15,13 +15,13 @@ from asyncjob_dev.supervisor import DevWorker
 from contract.cluster import Condition, Obj
 from contract.lives import Life, live
 from contract.scenarios import CRASHING, SCENARIOS
-from support.api import Answer, Client
-from support.installation import install
-from support.jobs import now
-from support.operator import OperatorProcess
-from support.workers import WorkerNamespace, worker_namespace
+from support.cluster.api import Answer, Client
+from support.cluster.installation import install
+from support.driven.jobs import now
+from support.processes.operator import OperatorProcess
+from support.processes.workers import WorkerNamespace, worker_namespace
 
-APP = "support.contract_app:app"
+APP = "support.apps.contract:app"
 OPERATOR = ("--no-retention", "--backoff-initial=0.2", "--backoff-max=2")
 LOOK_SECONDS = 0.15
 WITHIN_SECONDS = 60.0

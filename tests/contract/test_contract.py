@@ -8,7 +8,7 @@ import pytest
 from contract import fake, real
 from contract.lives import Life, comparable
 from contract.scenarios import SCENARIOS
-from support.checker import change_violations
+from support.judging.checker import change_violations
 
 each = pytest.mark.parametrize("name", SCENARIOS)
 on_real = [pytest.mark.integration, pytest.mark.timeout(180)]

@@ -12,7 +12,7 @@ from typing import Any
 
 from asyncjob.lifecycle.phases import Reason
 from e2e.recording import Seen
-from support.checker import change_violations
+from support.judging.checker import change_violations
 
 Ends = Mapping[tuple[str, str], float]
 """When a container (UID of its pod, id) was first seen to have ended."""

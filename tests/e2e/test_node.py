@@ -15,7 +15,7 @@ from asyncjob_dev.node.host import cgroup_roots, routed_networks
 from asyncjob_dev.node.plan import NodeNetwork, NodePaths, NodePlan, load_plan, save_plan
 from asyncjob_dev.node.programs import missing_requirements
 from e2e.cluster import until
-from support.signals import ignoring
+from support.processes.signals import ignoring
 
 LACKS = missing_requirements(os.environ)
 pytestmark = [

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.identities import Space, Worker
-from support.installation import install
+from support.cluster.api import Client
+from support.cluster.identities import Space, Worker
+from support.cluster.installation import install
 
 NUMBERS = itertools.count(1)
 

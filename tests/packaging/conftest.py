@@ -9,9 +9,9 @@ import pytest
 from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.images import BuildRequest, Engine, build_image, buildah_in
-from support.containers import Image, image_of, missing_programs
-from support.installation import install
-from support.workers import ROOT, WorkerNamespace, worker_namespace
+from support.cluster.installation import install
+from support.processes.containers import Image, image_of, missing_programs
+from support.processes.workers import ROOT, WorkerNamespace, worker_namespace
 
 TAG = "localhost/asyncjob-worker:under-test"
 

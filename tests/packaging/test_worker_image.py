@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.images import Engine
-from support.containers import Container, Image, image_of
-from support.pod_files import pod_files
-from support.workers import WorkerNamespace, until
+from support.processes.containers import Container, Image, image_of
+from support.processes.pod_files import pod_files
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -6,6 +6,7 @@ why.
 """
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SUPPORT = ROOT / "tests" / "support"
 SOURCES = {"sdk": "sdk/src", "worker": "worker-image/src", "operator": "operator/src"}
 """What is shipped."""
 TOOLS = {"dev": "dev", "simulation": "simulation", "chaos": "chaos", "benchmarks": "benchmarks"}
@@ -197,3 +199,22 @@ def test_a_type_alias_means_one_thing_in_a_distribution(distribution: str) -> No
         for name, meaning in aliases(tree(file)):
             meanings[name].add(meaning)
     assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
+
+
+def groups_of_support() -> dict[str, list[Path]]:
+    """Return the modules of each folder that tests share."""
+    found: defaultdict[str, list[Path]] = defaultdict(list)
+    for file in sorted(SUPPORT.rglob("*.py")):
+        if not file.name.startswith("__"):
+            found[file.relative_to(SUPPORT).parts[0]].append(file)
+    return found
+
+
+def test_what_tests_share_is_in_groups_which_its_page_names() -> None:
+    page = (SUPPORT / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == sorted(groups_of_support())
+
+
+def test_a_group_of_what_tests_share_is_taken_in_at_a_glance() -> None:
+    folders = Counter(file.parent for group in groups_of_support().values() for file in group)
+    assert {str(f): n for f, n in folders.items() if n > MAX_MODULES_PER_FOLDER} == {}

@@ -10,12 +10,12 @@ from typing import Any
 from asyncjob.names import API_VERSION, CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, collection_path
 from asyncjob_dev.api import Object, write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.gateway import GatewayProcess, gateway_kubeconfig
-from support.identities import Space
-from support.installation import install
-from support.operator import OperatorProcess
-from support.workers import WorkerNamespace, worker_namespace
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.cluster.installation import install
+from support.processes.gateway import GatewayProcess, gateway_kubeconfig
+from support.processes.operator import OperatorProcess
+from support.processes.workers import WorkerNamespace, worker_namespace
 
 CALLER = "caller"
 OPERATOR = ("--lease-margin=0.3", "--backoff-initial=0.2", "--backoff-max=2", "--no-retention")

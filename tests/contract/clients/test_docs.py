@@ -21,7 +21,7 @@ def postman(full_stack: FullStack, monkeypatch: pytest.MonkeyPatch) -> DevWorker
     monkeypatch.setenv("ASYNCJOB_TOKEN", full_stack.token)
     monkeypatch.setenv("KUBECONFIG", str(full_stack.kubeconfig))
     options = ("--queue=mail", "--concurrency=8")
-    return full_stack.ns.worker("postman", *options, app="support.client_docs_app:app")
+    return full_stack.ns.worker("postman", *options, app="support.apps.client_docs:app")
 
 
 def test_the_examples_run(postman: DevWorker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ from asyncjob.client.errors import GatewayUnavailableError
 from asyncjob.rest.jobs import Job
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from contract.clients.full_stack import FullStack, ScenarioScope
-from support.installation import install
-from support.workers import WorkerNamespace, worker_namespace
+from support.cluster.installation import install
+from support.processes.workers import WorkerNamespace, worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -15,12 +15,12 @@ import pytest
 
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_simulation.apiserver import Request
-from support.api import Client
-from support.builders import cron_job, job, queue
-from support.enforcement import until
-from support.identities import Space
-from support.memory import MemoryClient, memory_admin, memory_server
-from support.transcripts import Transcript
+from support.cluster.api import Client
+from support.cluster.enforcement import until
+from support.cluster.identities import Space
+from support.in_memory.memory import MemoryClient, memory_admin, memory_server
+from support.judging.transcripts import Transcript
+from support.objects.builders import cron_job, job, queue
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from support.audit_story import AUDIT_POLICY, Recorder, Recording, Story
-from support.installation import install
-from support.jobs import until
-from support.operator import operator_kubeconfig
-from support.workers import worker_namespace
+from support.cluster.installation import install
+from support.driven.audit_story import AUDIT_POLICY, Recorder, Recording, Story
+from support.driven.jobs import until
+from support.processes.operator import operator_kubeconfig
+from support.processes.workers import worker_namespace
 
 
 @pytest.fixture(scope="package")

@@ -18,11 +18,11 @@ from asyncjob.audit.retention_rules import RetentionFloors
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.names import JOBS
 from asyncjob_dev.controlplane import ControlPlane
-from support.audit_story import Recorder, Recording, last_versions
-from support.cli_shell import Shell
-from support.history_mutations import MUTATIONS, Evidence, Mutation
-from support.jobs import until
-from support.workers import worker_namespace
+from support.driven.audit_story import Recorder, Recording, last_versions
+from support.driven.jobs import until
+from support.objects.history_mutations import MUTATIONS, Evidence, Mutation
+from support.parts.cli_shell import Shell
+from support.processes.workers import worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -8,9 +8,9 @@ import pytest
 from asyncjob.cli.entry import run
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from support.installation import install
-from support.operator import QUICK, OperatorProcess
-from support.workers import ROOT, WorkerNamespace, worker_namespace
+from support.cluster.installation import install
+from support.processes.operator import QUICK, OperatorProcess
+from support.processes.workers import ROOT, WorkerNamespace, worker_namespace
 
 Say = Callable[..., str]
 

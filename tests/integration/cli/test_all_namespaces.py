@@ -8,8 +8,8 @@ import pytest
 
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_dev.api import write_kubeconfig
-from support.operator import RBAC, service_account
-from support.workers import WorkerNamespace
+from support.processes.operator import RBAC, service_account
+from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 

@@ -17,11 +17,11 @@ from asyncjob.names import (
 )
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from support.builders import cron_job, job
-from support.identities import Space
-from support.installation import install
-from support.lives import Life
-from support.workers import WorkerNamespace
+from support.cluster.identities import Space
+from support.cluster.installation import install
+from support.driven.lives import Life
+from support.objects.builders import cron_job, job
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(120)]
 

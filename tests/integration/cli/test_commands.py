@@ -15,9 +15,9 @@ import pytest
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import ControlPlane
-from support.operator import RBAC, service_account
-from support.signals import ignoring
-from support.workers import WorkerNamespace, until
+from support.processes.operator import RBAC, service_account
+from support.processes.signals import ignoring
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = pytest.mark.integration
 

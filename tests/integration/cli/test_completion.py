@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.shells import fish_offers, lacks, on_a_terminal
-from support.workers import WorkerNamespace
+from support.processes.shells import fish_offers, lacks, on_a_terminal
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

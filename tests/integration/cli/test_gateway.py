@@ -6,8 +6,8 @@ import pytest
 
 from asyncjob.cli.entry import run
 from asyncjob_dev.ports import free_port
-from support.gateway import GatewayProcess
-from support.workers import WorkerNamespace
+from support.processes.gateway import GatewayProcess
+from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 

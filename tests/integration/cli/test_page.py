@@ -11,8 +11,8 @@ import pytest
 
 from asyncjob.cli.entry import run
 from asyncjob.names import CRON_JOBS, collection_path
-from support.console import commands
-from support.workers import ROOT, WorkerNamespace
+from support.docs.console import commands
+from support.processes.workers import ROOT, WorkerNamespace
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import Commands
+from support.processes.commands import Commands
 
 
 @pytest.fixture

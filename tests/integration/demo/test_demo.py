@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import ROOT, Commands
+from support.processes.commands import ROOT, Commands
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600)]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import ROOT, Commands
-from support.jobs import until
+from support.driven.jobs import until
+from support.processes.commands import ROOT, Commands
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600)]
 

@@ -9,10 +9,10 @@ from asyncjob.deep_json import TRUNCATED_TEXT
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.names import cron_job_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.gateway import GatewayProcess
-from support.jobs import until
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.driven.jobs import until
+from support.processes.gateway import GatewayProcess
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 

@@ -24,7 +24,7 @@ from asyncjob_dev.binaries.resolver import Resolver
 from asyncjob_dev.cache_folder import cache_dir
 from asyncjob_dev.errors import SourcesUnreachableError
 from asyncjob_dev.process import wait_until
-from support.signals import ignoring
+from support.processes.signals import ignoring
 
 pytestmark = pytest.mark.skipif(
     shutil.which("go") is None, reason="there is no Go; KUBEBUILDER_ASSETS has the programs then"

@@ -22,7 +22,7 @@ from asyncjob_dev.errors import (
     ProcessPortTakenError,
 )
 from asyncjob_dev.ports import free_ports
-from support.signals import ignoring
+from support.processes.signals import ignoring
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from support.commands import Commands
-from support.jobs import until
-from support.signals import as_in_a_terminal
+from support.driven.jobs import until
+from support.processes.commands import Commands
+from support.processes.signals import as_in_a_terminal
 
 HANDLERS = """
 import asyncio

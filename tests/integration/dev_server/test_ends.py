@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from integration.dev_server.project import WITHIN, Project
-from support.jobs import until
+from support.driven.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from integration.dev_server.project import HANDLERS, Project, Server
-from support.jobs import until
+from support.driven.jobs import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.operator import QUICK, OperatorProcess
-from support.workers import ROOT, WorkerNamespace, worker_namespace
+from support.processes.operator import QUICK, OperatorProcess
+from support.processes.workers import ROOT, WorkerNamespace, worker_namespace
 
 # As a worker does it, which is started in the folder that its app lies in.
 sys.path.append(str(ROOT))

@@ -16,8 +16,8 @@ from examples.limited_api import build
 from asyncjob.names import PARENT_LABEL
 from asyncjob_dev.api import Object
 from asyncjob_dev.supervisor import DevWorker
-from support.api_thread import serving
-from support.workers import ROOT, WorkerNamespace, until
+from support.loopback.api_thread import serving
+from support.processes.workers import ROOT, WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 

@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.gateway import GatewayProcess, gateway_kubeconfig
-from support.identities import Space, Worker
-from support.lives import Life
+from support.cluster.api import Client
+from support.cluster.identities import Space, Worker
+from support.driven.lives import Life
+from support.processes.gateway import GatewayProcess, gateway_kubeconfig
 
 NUMBERS = itertools.count(1)
 

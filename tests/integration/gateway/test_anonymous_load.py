@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from integration.gateway.conftest import Site
-from support.gateway import ROOT, GatewayProcess, caller
-from support.jobs import until
-from support.strangers import BAD_TOKENS
+from support.driven.jobs import until
+from support.processes.gateway import ROOT, GatewayProcess, caller
+from support.tenants.strangers import BAD_TOKENS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -94,7 +94,7 @@ def test_rightful_callers_are_answered_in_time_whatever_strangers_do(
     ]
     for one in callers:
         one.start()
-    command = [sys.executable, "-m", "support.strangers", str(gateway.port), str(SECONDS)]
+    command = [sys.executable, "-m", "support.tenants.strangers", str(gateway.port), str(SECONDS)]
     done = subprocess.run(
         [*command, tokens.stranger],
         cwd=ROOT / "tests",

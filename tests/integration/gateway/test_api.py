@@ -12,10 +12,10 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from asyncjob_gateway.app import make_app
 from integration.gateway.conftest import Site
-from support.builders import cron_job
-from support.gateway import GatewayProcess
-from support.jobs import until
-from support.lives import failed, promoted, succeeded
+from support.driven.jobs import until
+from support.driven.lives import failed, promoted, succeeded
+from support.objects.builders import cron_job
+from support.processes.gateway import GatewayProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

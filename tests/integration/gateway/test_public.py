@@ -11,7 +11,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, collection_path
 from asyncjob.rest.jobs import PUBLIC_STATUS_BY_PHASE
 from integration.gateway.conftest import Site
-from support.builders import at, cron_job
+from support.objects.builders import at, cron_job
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -14,8 +14,8 @@ import pytest
 
 from asyncjob.names import JOBS, QUEUES, collection_path
 from integration.gateway.conftest import Site
-from support.gateway import GatewayProcess, get, post
-from support.jobs import until
+from support.driven.jobs import until
+from support.processes.gateway import GatewayProcess, get, post
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -113,7 +113,7 @@ def test_a_replica_killed_right_after_the_insert_leaves_one_job_that_the_repeat_
 ) -> None:
     stalled = tmp_path / "stalled"
     environment = {"STALLED_FILE": str(stalled)}
-    module = "support.stalling_gateway"
+    module = "support.programs.stalling_gateway"
     dying = site.gateway("--open", module=module, environment=environment)
     with dying, ThreadPoolExecutor(1) as client:
         dying.until_ready()

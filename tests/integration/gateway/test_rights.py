@@ -12,11 +12,11 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, collection_path
 from integration.gateway.conftest import Site
-from support.api import Client
-from support.builders import cron_job
-from support.gateway import GatewayProcess, caller, token_for
-from support.identities import RBAC
-from support.jobs import until
+from support.cluster.api import Client
+from support.cluster.identities import RBAC
+from support.driven.jobs import until
+from support.objects.builders import cron_job
+from support.processes.gateway import GatewayProcess, caller, token_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

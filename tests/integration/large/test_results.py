@@ -21,14 +21,14 @@ from asyncjob.lifecycle.phase_change import status_fields, status_json_patch
 from asyncjob.names import JOBS, collection_path, job_status_path
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.builders import at, claim_of, job
-from support.gateway import ROOT, GatewayProcess, gateway_kubeconfig
-from support.identities import Space
-from support.installation import install
-from support.jobs import until
-from support.loop_watch import held, peak_mib, times_listed
-from support.operator import OperatorProcess, operator_kubeconfig
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.cluster.installation import install
+from support.driven.jobs import until
+from support.objects.builders import at, claim_of, job
+from support.processes.gateway import ROOT, GatewayProcess, gateway_kubeconfig
+from support.processes.operator import OperatorProcess, operator_kubeconfig
+from support.programs.loop_watch import held, peak_mib, times_listed
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(900)]
 
@@ -120,7 +120,7 @@ def test_a_gateway_lists_many_large_results_within_its_bounds(
     log = tmp_path / "log"
     log.touch()
     gateway = GatewayProcess(
-        kubeconfig, log, "--open", module="support.watched_gateway", environment=watched
+        kubeconfig, log, "--open", module="support.programs.watched_gateway", environment=watched
     )
     with gateway as running:
         running.until_ready(120)
@@ -137,7 +137,7 @@ def test_an_operator_lists_many_large_results_within_its_bounds(
     file = Path(watched["LOOP_WATCH"])
     kubeconfig = operator_kubeconfig(plane, tmp_path / "kubeconfig")
     operator = OperatorProcess(kubeconfig, tmp_path / "log", "--resync-interval=5")
-    operator.run_module("support.watched_operator", watched)
+    operator.run_module("support.programs.watched_operator", watched)
     with operator as running:
         running.until_ready(120)
         assert_bounded(running.pid, watched, "at the start")
@@ -151,7 +151,7 @@ def test_a_client_lists_many_large_results_within_its_bounds(
     plane: ControlPlane, namespace: str, watched: dict[str, str]
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "support.watched_client", str(plane.kubeconfig), namespace],
+        [sys.executable, "-m", "support.programs.watched_client", str(plane.kubeconfig), namespace],
         env={**os.environ, **watched, "PYTHONPATH": str(ROOT / "tests")},
         stdout=subprocess.PIPE,
         text=True,

@@ -9,13 +9,13 @@ from asyncjob.names import IDEMPOTENCY_LABEL, JOBS
 from asyncjob.rest.submission import Submission
 from asyncjob.submission import build_manifest
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.builders import job
-from support.crowd import store, stored
-from support.gateway import GatewayProcess, gateway_kubeconfig, post
-from support.identities import Space
-from support.installation import install
-from support.loop_watch import peak_mib
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.cluster.installation import install
+from support.driven.crowd import store, stored
+from support.objects.builders import job
+from support.processes.gateway import GatewayProcess, gateway_kubeconfig, post
+from support.programs.loop_watch import peak_mib
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(300)]
 

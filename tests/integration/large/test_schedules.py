@@ -14,16 +14,16 @@ import pytest
 
 from asyncjob.names import CRON_JOBS, QUEUES
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.builders import cron_job, queue
-from support.crowd import store, stored
-from support.gateway import GatewayProcess, gateway_kubeconfig, get
-from support.honest import WITHIN, HonestSchedule, broken_loops
-from support.identities import Space
-from support.installation import install
-from support.jobs import Jobs, until
-from support.loop_watch import held, peak_mib, times_listed
-from support.operator import OperatorProcess, operator_kubeconfig
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.cluster.installation import install
+from support.driven.crowd import store, stored
+from support.driven.jobs import Jobs, until
+from support.objects.builders import cron_job, queue
+from support.processes.gateway import GatewayProcess, gateway_kubeconfig, get
+from support.processes.operator import OperatorProcess, operator_kubeconfig
+from support.programs.loop_watch import held, peak_mib, times_listed
+from support.tenants.honest import WITHIN, HonestSchedule, broken_loops
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(900)]
 
@@ -75,7 +75,7 @@ def test_an_operator_stays_small_and_quick_beside_many_large_objects(
     file = tmp_path / "held"
     access = operator_kubeconfig(plane, tmp_path / "kubeconfig")
     operator = OperatorProcess(access, tmp_path / "log", "--resync-interval=2")
-    operator.run_module("support.watched_operator", {"LOOP_WATCH": str(file)})
+    operator.run_module("support.programs.watched_operator", {"LOOP_WATCH": str(file)})
     space = Space("large", Client(plane.url, plane.ca_file, plane.admin_token)).create()
     honest = HonestSchedule(Jobs(plane.api))
 
@@ -120,7 +120,7 @@ def test_a_gateway_stays_small_and_quick_however_many_list_large_objects(
         access,
         log,
         "--open",
-        module="support.watched_gateway",
+        module="support.programs.watched_gateway",
         environment={"LOOP_WATCH": str(file)},
     )
     with gateway as running, ThreadPoolExecutor(ASKING) as callers:

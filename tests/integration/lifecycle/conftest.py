@@ -9,10 +9,10 @@ import time
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
+from support.cluster.api import Client
+from support.cluster.identities import Space
 from support.forbidden import ForbiddenSetup
-from support.identities import Space
-from support.memory import memory_admin, memory_server
+from support.in_memory.memory import memory_admin, memory_server
 
 
 @pytest.fixture(scope="package", params=["memory", "real"])

@@ -18,9 +18,9 @@ from asyncjob.names import (
     WORKER_LEASE_PREFIX,
     collection_path,
 )
-from support import lives
-from support.builders import at, cron_job, job, queue
-from support.fake_worker import renewal_fields
+from support.driven import lives
+from support.driven.fake_worker import renewal_fields
+from support.driven.lives import Decide, Life
 from support.forbidden import ForbiddenSetup
 from support.forbidden.removals import (
     ADMINISTRATOR_WHO_DELETES,
@@ -29,7 +29,7 @@ from support.forbidden.removals import (
     new_queue,
 )
 from support.forbidden.sources import AUTHOR_RULE, SECRET
-from support.lives import Decide, Life
+from support.objects.builders import at, cron_job, job, queue
 
 pytestmark = pytest.mark.integration
 

@@ -13,11 +13,11 @@ from asyncjob.rules.policies import POLICIES
 from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.rules.rule import Rule
 from asyncjob.schema.crd import CRD_RULES
-from support import mutants
-from support.api import Answer, Client
-from support.enforcement import until
+from support.cluster import mutants
+from support.cluster.api import Answer, Client
+from support.cluster.enforcement import until
+from support.cluster.identities import Space
 from support.forbidden import CASES, Case, ForbiddenSetup
-from support.identities import Space
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 """The first test installs a policy less a rule, and a namespace, for each rule."""

@@ -4,12 +4,12 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, collection_path
-from support.builders import claim_of, job
+from support.cluster.identities import OPERATOR_ACCOUNT
+from support.driven.lives import crashed, succeeded
 from support.forbidden import OTHERS, WORKERS, Case, ForbiddenSetup
 from support.forbidden.case import NUMBERS
 from support.forbidden.sources import CONFIG_MAP, SECRET
-from support.identities import OPERATOR_ACCOUNT
-from support.lives import crashed, succeeded
+from support.objects.builders import claim_of, job
 
 pytestmark = pytest.mark.integration
 

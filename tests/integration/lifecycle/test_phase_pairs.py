@@ -10,11 +10,11 @@ import pytest
 
 from asyncjob.lifecycle.phase_change import change_phase
 from asyncjob.lifecycle.phases import Phase
-from support import lives
-from support.api import Answer, Client
-from support.builders import at, claim_of
-from support.identities import Space, Worker
-from support.lives import Life
+from support.cluster.api import Answer, Client
+from support.cluster.identities import Space, Worker
+from support.driven import lives
+from support.driven.lives import Life
+from support.objects.builders import at, claim_of
 
 pytestmark = pytest.mark.integration
 

@@ -16,12 +16,12 @@ from asyncjob.rules.job_policies import LIFECYCLE_POLICY
 from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.schema.manifests import to_yaml
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.builders import job
-from support.enforcement import until
-from support.identities import Space
-from support.installation import install as install_all
-from support.random_lives import NUMBERS, RandomLives, RandomRun
+from support.cluster.api import Client
+from support.cluster.enforcement import until
+from support.cluster.identities import Space
+from support.cluster.installation import install as install_all
+from support.driven.random_lives import NUMBERS, RandomLives, RandomRun
+from support.objects.builders import job
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak]
 

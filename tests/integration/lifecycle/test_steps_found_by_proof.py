@@ -17,11 +17,11 @@ from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC
 from asyncjob.schema.crd import CRD_RULES
 from asyncjob_dev.proofs.rules.admission import Subresource
 from asyncjob_dev.proofs.rules.need import OWN_POD, OWN_UID, Counterexample, read_file
-from support import mutants
-from support.api import Answer, Client
-from support.builders import job
-from support.enforcement import until
-from support.identities import Space
+from support.cluster import mutants
+from support.cluster.api import Answer, Client
+from support.cluster.enforcement import until
+from support.cluster.identities import Space
+from support.objects.builders import job
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.gateway import GatewayProcess, gateway_kubeconfig
-from support.identities import Space
-from support.replicas import Replicas
-from support.workers import WorkerNamespace, worker_namespace
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.processes.gateway import GatewayProcess, gateway_kubeconfig
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace, worker_namespace
 
 
 @pytest.fixture

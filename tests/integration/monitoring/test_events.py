@@ -6,9 +6,9 @@ import pytest
 
 from asyncjob_dev.api import Object
 from asyncjob_operator.controllers.events import EVENT_BURST
-from support.jobs import until
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.driven.jobs import until
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -25,8 +25,8 @@ def events(ns: WorkerNamespace, reason: str = "") -> list[Object]:
 
 @pytest.mark.soak
 def test_many_jobs_make_few_events(replicas: Replicas, ns: WorkerNamespace) -> None:
-    operator = replicas.start(module="support.hasty_operator").until_leading()
-    worker = ns.worker("w", f"--concurrency={HELD}", app="support.monitored_app:app")
+    operator = replicas.start(module="support.programs.hasty_operator").until_leading()
+    worker = ns.worker("w", f"--concurrency={HELD}", app="support.apps.monitored:app")
     for number in range(HELD):
         ns.create(f"held-{number}", "held", leaseDurationSeconds=10)
     until(lambda: phases(ns)["Running"] == HELD, 20, f"all running: {phases(ns)}")
@@ -34,7 +34,7 @@ def test_many_jobs_make_few_events(replicas: Replicas, ns: WorkerNamespace) -> N
     without_workers(ns)
     worker.kill()
     storm(ns)
-    ns.worker("again", "--concurrency=8", app="support.monitored_app:app")
+    ns.worker("again", "--concurrency=8", app="support.apps.monitored:app")
     ns.open("done")
     until(lambda: phases(ns)["Succeeded"] == HELD, 30, f"all done: {phases(ns)}")
     told = Counter(one["reason"] for one in events(ns))

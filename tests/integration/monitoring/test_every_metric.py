@@ -11,12 +11,12 @@ from asyncjob.metrics import TABLE
 from asyncjob.names import CRON_JOBS, WORKER_LEASE_PREFIX, collection_path
 from asyncjob_dev.ports import free_port
 from asyncjob_operator.kube.paths import leases_path
-from support.builders import cron_job
-from support.gateway import GatewayProcess
-from support.jobs import now, until
-from support.operator import OperatorProcess
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.driven.jobs import now, until
+from support.objects.builders import cron_job
+from support.processes.gateway import GatewayProcess
+from support.processes.operator import OperatorProcess
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]
 

@@ -7,10 +7,10 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.metrics import TABLE, MetricType
-from support.jobs import now, until
-from support.operator import OperatorProcess
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.driven.jobs import now, until
+from support.processes.operator import OperatorProcess
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]
 
@@ -60,7 +60,7 @@ def test_gauges_are_right_after_a_change_of_leaders_and_at_once_after_a_restart(
 ) -> None:
     leader = replicas.start().until_leading()
     standby = replicas.start()
-    ns.worker("worker-0", "--concurrency=4", app="support.monitored_app:app")
+    ns.worker("worker-0", "--concurrency=4", app="support.apps.monitored:app")
     settle_all(ns)
     assert {phase for _, _, phase in there_are(ns)} == set(Phase)
     agree(leader, ns)
@@ -118,7 +118,7 @@ def test_gauges_settle_right_and_counters_only_grow_while_jobs_move_and_leaders_
 ) -> None:
     first = replicas.start().until_leading()
     second = replicas.start()
-    ns.worker("worker-0", "--concurrency=8", app="support.monitored_app:app")
+    ns.worker("worker-0", "--concurrency=8", app="support.apps.monitored:app")
     watching = Watching()
 
     def submit(wave: str) -> None:

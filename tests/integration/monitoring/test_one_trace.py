@@ -11,12 +11,12 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from asyncjob.client import JobsClient
-from support.collector import Collector, Seen
-from support.gateway import PLAIN, GatewayProcess
-from support.jobs import until
-from support.operator import OperatorProcess
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.driven.jobs import until
+from support.loopback.collector import Collector, Seen
+from support.processes.gateway import PLAIN, GatewayProcess
+from support.processes.operator import OperatorProcess
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -53,7 +53,7 @@ def test_gateway_attempts_and_child_are_one_trace_whoever_began_it(
     replicas: Replicas, ns: WorkerNamespace, gateway: GatewayProcess, collector: Collector
 ) -> None:
     operator = replicas.start("--log-format=json", "--log-level=DEBUG").until_leading()
-    ns.worker("w", "--concurrency=4", app="support.traced_app:app", env=environment(collector))
+    ns.worker("w", "--concurrency=4", app="support.apps.traced:app", env=environment(collector))
     with gateway.client() as http:
         begun_elsewhere(http, ns, collector)
         begun_here(http, ns, collector)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.ports import free_port
-from support.gateway import GatewayProcess
-from support.jobs import until
-from support.prometheus import Prometheus
-from support.promql import dashboard_queries
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.cluster.promql import dashboard_queries
+from support.driven.jobs import until
+from support.loopback.prometheus import Prometheus
+from support.processes.gateway import GatewayProcess
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -35,7 +35,7 @@ def test_a_dead_letter_alerts_until_it_is_redriven_or_dismissed(
     port = free_port()
     ns.worker(
         "worker-0", f"--health-port={port}", "--health-host=127.0.0.1",
-        app="support.monitored_app:app",
+        app="support.apps.monitored:app",
     )  # fmt: skip
     targets = {
         "operator": operator.metrics_port, "worker": port, "gateway": gateway.metrics_port
@@ -105,7 +105,7 @@ def test_a_queue_without_workers_alerts_and_is_told_of_no_more_once_one_comes(
     crews = ("asyncjob_queue_workers", "asyncjob_queue_slots")
     key = (ns.namespace, "default")
     assert [operator.samples(name).get(key) for name in crews] == [0, 0]
-    ns.worker("worker-0", "--concurrency=3", app="support.monitored_app:app")
+    ns.worker("worker-0", "--concurrency=3", app="support.apps.monitored:app")
     ns.until_phase("waiting", "Succeeded")
     until(lambda: [operator.samples(name).get(key) for name in crews] == [1, 3], 5, "its worker")
     assert operator.samples(look)[key] == 0

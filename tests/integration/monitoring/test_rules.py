@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from support.promql import ALERTS_FILE, alert_rules, read_rules
+from support.cluster.promql import ALERTS_FILE, alert_rules, read_rules
 
 pytestmark = pytest.mark.integration
 

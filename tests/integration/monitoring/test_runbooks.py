@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from support.operator import OperatorProcess
-from support.promql import ALERTS_FILE, query_problems
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.cluster.promql import ALERTS_FILE, query_problems
+from support.processes.operator import OperatorProcess
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 
@@ -71,7 +71,7 @@ def test_each_command_runs(
     ns: WorkerNamespace, operator: OperatorProcess, run: Callable[..., str]
 ) -> None:
     assert len(COMMANDS) >= 14
-    ns.worker("w", app="support.monitored_app:app")
+    ns.worker("w", app="support.apps.monitored:app")
     ns.queue("default")
     for number, command in enumerate(COMMANDS):
         name = f"dead-{number}"

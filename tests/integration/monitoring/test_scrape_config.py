@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from asyncjob_dev.binaries import resolve
-from support.docs_blocks import all_blocks
-from support.promql import ALERTS_FILE
+from support.cluster.promql import ALERTS_FILE
+from support.docs.blocks import all_blocks
 
 pytestmark = pytest.mark.integration
 

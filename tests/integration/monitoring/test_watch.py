@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from support.jobs import until
-from support.replicas import Replicas
-from support.workers import WorkerNamespace
+from support.driven.jobs import until
+from support.processes.replicas import Replicas
+from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration
 
@@ -19,7 +19,7 @@ OPERATOR = "asyncjob_operator_"
 
 def test_a_healthy_watch_is_far_from_being_stale(replicas: Replicas, ns: WorkerNamespace) -> None:
     operator = replicas.start("--resync-interval=0.5", "--log-level=DEBUG").until_leading()
-    ns.worker("w", "--concurrency=8", app="support.monitored_app:app")
+    ns.worker("w", "--concurrency=8", app="support.apps.monitored:app")
     lags = []
     for number in range(JOBS):
         ns.create(f"job-{number}", "fine")

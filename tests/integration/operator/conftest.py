@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker
-from support.installation import install
-from support.jobs import Jobs
-from support.operator import QUICK, OperatorProcess, operator_kubeconfig
+from support.cluster.installation import install
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs
+from support.processes.operator import QUICK, OperatorProcess, operator_kubeconfig
 
 
 @pytest.fixture(scope="package")

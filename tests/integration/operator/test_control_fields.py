@@ -2,9 +2,9 @@
 
 import pytest
 
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, now, until
-from support.operator import JOB_WATCHES
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, now, until
+from support.processes.operator import JOB_WATCHES
 
 pytestmark = [
     pytest.mark.integration,

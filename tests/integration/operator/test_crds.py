@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.crons import Crons
-from support.fake_worker import FakeWorker
-from support.installation import ROOT, install
-from support.jobs import Jobs, until
-from support.operator import JOB_WATCHES, QUICK, OperatorProcess, operator_kubeconfig
+from support.cluster.installation import ROOT, install
+from support.driven.crons import Crons
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import JOB_WATCHES, QUICK, OperatorProcess, operator_kubeconfig
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 

@@ -7,9 +7,9 @@ import yaml
 
 from asyncjob.names import JOBS, PARENT_LABEL, collection_path
 from asyncjob_dev.errors import ApiStatusError
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import WATCHES_OF_LONG_FILES
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import WATCHES_OF_LONG_FILES
 
 pytestmark = [
     pytest.mark.integration,

@@ -13,10 +13,10 @@ from asyncjob.names import (
     job_path,
 )
 from asyncjob_dev.controlplane import ControlPlane
-from support.crons import Crons
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.crons import Crons
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

@@ -7,10 +7,10 @@ import pytest
 
 from asyncjob.names import CRON_JOB_UID_LABEL, job_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.crons import Crons, SkewedOperator, minutes_ago
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.crons import Crons, SkewedOperator, minutes_ago
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

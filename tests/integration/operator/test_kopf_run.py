@@ -10,9 +10,9 @@ import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.ports import free_port
-from support.crons import Crons
-from support.jobs import Jobs, now, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.crons import Crons
+from support.driven.jobs import Jobs, now, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

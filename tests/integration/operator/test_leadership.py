@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.jobs import Jobs, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -18,7 +18,7 @@ def test_a_leader_whose_watch_hangs_hands_over_and_says_so(
     home = (f"--namespace={jobs.namespace}", f"--lease-namespace={jobs.namespace}")
     options = (*QUICK, *home, "--resync-interval=1")
     blind = OperatorProcess(operator_access, tmp_path / "blind", *options)
-    blind.run_module("support.blind_operator", {})
+    blind.run_module("support.programs.blind_operator", {})
     with blind:
         blind.until_ready(within=60).until_leading()
         with OperatorProcess(operator_access, tmp_path / "standby", *options) as standby:

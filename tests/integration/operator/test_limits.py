@@ -10,10 +10,10 @@ import pytest
 from asyncjob.names import queue_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
-from support.history import History, Version
-from support.jobs import NUMBERS, until
-from support.operator import QUICK, OperatorProcess
-from support.workers import WorkerNamespace, worker_namespace
+from support.driven.jobs import NUMBERS, until
+from support.judging.history import History, Version
+from support.processes.operator import QUICK, OperatorProcess
+from support.processes.workers import WorkerNamespace, worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

@@ -12,9 +12,9 @@ import pytest
 from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(400)]
 
@@ -33,7 +33,9 @@ class TwoTenants:
         home = f"--lease-namespace={self.crowd.namespace}"
         spaces = [f"--namespace={jobs.namespace}" for jobs in (self.crowd, self.beside)]
         self._operator = OperatorProcess(access, folder / "log", *QUICK, home, *spaces)
-        self._operator.run_module("support.probed_operator", {"OPERATOR_HELD_FILE": str(self.held)})
+        self._operator.run_module(
+            "support.programs.probed_operator", {"OPERATOR_HELD_FILE": str(self.held)}
+        )
         self._stack = stack
         self._number = 0
 

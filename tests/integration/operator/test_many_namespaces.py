@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.jobs import Jobs, now, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.jobs import Jobs, now, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(180)]
 

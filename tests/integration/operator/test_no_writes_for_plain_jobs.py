@@ -2,9 +2,9 @@
 
 import pytest
 
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import JOB_WATCHES, OperatorProcess
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import JOB_WATCHES, OperatorProcess
 
 pytestmark = [
     pytest.mark.integration,

@@ -10,8 +10,8 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.names import JOBS, collection_path, job_status_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker, worker_kubeconfig
-from support.jobs import Jobs, until
+from support.driven.fake_worker import FakeWorker, worker_kubeconfig
+from support.driven.jobs import Jobs, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak]
 

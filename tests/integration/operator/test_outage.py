@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, now, until
-from support.operator import JOB_WATCHES, QUICK, OperatorProcess
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, now, until
+from support.processes.operator import JOB_WATCHES, QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

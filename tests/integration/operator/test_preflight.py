@@ -9,9 +9,9 @@ import pytest
 
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
-from support.installation import install
-from support.jobs import Jobs, until
-from support.operator import OperatorProcess, operator_kubeconfig, service_account
+from support.cluster.installation import install
+from support.driven.jobs import Jobs, until
+from support.processes.operator import OperatorProcess, operator_kubeconfig, service_account
 
 pytestmark = pytest.mark.integration
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, now, until
-from support.operator import JOB_WATCHES, OperatorProcess
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, now, until
+from support.processes.operator import JOB_WATCHES, OperatorProcess
 
 pytestmark = [
     pytest.mark.integration,

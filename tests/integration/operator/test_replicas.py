@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker
-from support.jobs import NUMBERS, Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import NUMBERS, Jobs, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

@@ -7,9 +7,9 @@ import pytest
 
 from asyncjob.names import JOBS, collection_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

@@ -12,10 +12,10 @@ import pytest
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import SCHEDULED_TIME_ANNOTATION
 from asyncjob_dev.controlplane import ControlPlane
-from support.crons import Crons, SkewedOperator, hourly, minutes_ago, times_of
-from support.fake_worker import FakeWorker
-from support.jobs import NUMBERS, Jobs, until
-from support.operator import QUICK
+from support.driven.crons import Crons, SkewedOperator, hourly, minutes_ago, times_of
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import NUMBERS, Jobs, until
+from support.processes.operator import QUICK
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak]
 

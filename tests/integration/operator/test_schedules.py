@@ -10,9 +10,9 @@ from asyncjob.names import (
     cron_job_path,
 )
 from asyncjob_dev.errors import ApiStatusError
-from support.crons import Crons
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
+from support.driven.crons import Crons
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
 
 pytestmark = pytest.mark.integration
 

@@ -11,10 +11,10 @@ from asyncjob.kube import KubeSession, load_access
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
-from support.vitals import quarantine
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.parts.vitals import quarantine
+from support.processes.operator import QUICK, OperatorProcess
 
 pytestmark = pytest.mark.integration
 

@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.fake_worker import FakeWorker
-from support.jobs import Jobs, now, until
-from support.operator import WATCHES_OF_LONG_FILES
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, now, until
+from support.processes.operator import WATCHES_OF_LONG_FILES
 
 pytestmark = [
     pytest.mark.integration,

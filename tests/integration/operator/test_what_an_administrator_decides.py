@@ -11,12 +11,12 @@ import pytest
 
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path, cron_job_path, job_path
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.builders import cron_job, job, queue
-from support.crons import NEVER_DUE, Crons
-from support.fake_worker import FakeWorker
-from support.identities import Space
-from support.jobs import Jobs, until
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.driven.crons import NEVER_DUE, Crons
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs, until
+from support.objects.builders import cron_job, job, queue
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

@@ -8,7 +8,7 @@ from signal import SIGKILL, SIGTERM, Signals
 
 import pytest
 
-from support.commands import HANGS, Commands
+from support.processes.commands import HANGS, Commands
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

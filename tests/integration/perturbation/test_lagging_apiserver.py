@@ -16,9 +16,9 @@ from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_perturbation.lagging import lagging_apiserver
 from asyncjob_perturbation.plan import Part, When
 from asyncjob_perturbation.processes import prepare
-from support.api import Client
-from support.installation import install
-from support.perturbed import CLAIM, at, outcomes
+from support.cluster.api import Client
+from support.cluster.installation import install
+from support.judging.perturbed import CLAIM, at, outcomes
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

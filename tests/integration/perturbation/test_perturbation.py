@@ -14,7 +14,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.plan import Part, When
 from asyncjob_perturbation.processes import prepare
-from support.perturbed import CLAIM, at, outcomes
+from support.judging.perturbed import CLAIM, at, outcomes
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.installation import install
-from support.operator import QUICK, OperatorProcess
-from support.recipe_runs import Recipe
-from support.workers import ROOT, WorkerNamespace, worker_namespace
+from support.cluster.installation import install
+from support.docs.recipe_runs import Recipe
+from support.processes.operator import QUICK, OperatorProcess
+from support.processes.workers import ROOT, WorkerNamespace, worker_namespace
 
 # As a worker does it, which is started in the folder that its app lies in.
 sys.path.append(str(ROOT))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from support.recipe_runs import Recipe
-from support.workers import ROOT
+from support.docs.recipe_runs import Recipe
+from support.processes.workers import ROOT
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(120)]
 

@@ -13,10 +13,10 @@ from examples.limited_api import build
 
 from asyncjob.names import CRON_JOBS, PARENT_LABEL, collection_path, job_path
 from asyncjob_dev.api import Object
-from support.api_thread import serving
-from support.jobs import now
-from support.recipe_runs import Recipe
-from support.workers import ROOT, WorkerNamespace, is_gone, until
+from support.docs.recipe_runs import Recipe
+from support.driven.jobs import now
+from support.loopback.api_thread import serving
+from support.processes.workers import ROOT, WorkerNamespace, is_gone, until
 
 pytestmark = [
     pytest.mark.integration,

@@ -16,10 +16,10 @@ from asyncjob.rules.policies import POLICIES
 from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.schema.crd import CUSTOM_RESOURCES
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.builders import at, cron_job, job, queue
-from support.enforcement import until
-from support.identities import Space
+from support.cluster.api import Client
+from support.cluster.enforcement import until
+from support.cluster.identities import Space
+from support.objects.builders import at, cron_job, job, queue
 
 pytestmark = pytest.mark.integration
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.docs_blocks import CodeBlock, all_blocks
-from support.docs_manifests import documents_of
+from support.docs.blocks import CodeBlock, all_blocks
+from support.docs.manifests import documents_of
 
 pytestmark = pytest.mark.integration
 

@@ -8,14 +8,14 @@ import yaml
 
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from support.api import Client
-from support.charts import NAMESPACE, Helm, Rendered
-from support.enforcement import until_rules_hold
-from support.identities import Space
+from support.cluster.api import Client
+from support.cluster.charts import NAMESPACE, Helm, Rendered
+from support.cluster.enforcement import until_rules_hold
+from support.cluster.identities import Space
 from support.rights.audit import Audit
 from support.rights.probes.operating import ELECTIONS
 from support.rights.probes.worker import SOURCE
-from support.stolen import ELSEWHERE, StolenTokenSetup
+from support.tenants.stolen import ELSEWHERE, StolenTokenSetup
 
 BUSY_ACCOUNT = "asyncjob-worker-default"
 

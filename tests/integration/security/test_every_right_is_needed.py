@@ -15,9 +15,9 @@ from asyncjob.errors import AsyncJobError
 from asyncjob.names import OPERATE_VERB, VOUCH_VERB
 from asyncjob_dev.binaries import resolve
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.charts import NAMESPACE, Rendered
-from support.gateway import GatewayProcess
+from support.cluster.api import Client
+from support.cluster.charts import NAMESPACE, Rendered
+from support.processes.gateway import GatewayProcess
 from support.rights import Part, Principal, Right, parts_of, rights_of
 from support.rights.audit import Audit
 from support.rights.happening import BrokenError

@@ -18,11 +18,11 @@ from asyncjob.names import (
     collection_path,
     queue_path,
 )
-from support.api import Answer, Client
-from support.builders import at, claim_of, job, queue
-from support.identities import Worker
-from support.lives import crashed, succeeded
-from support.stolen import ELSEWHERE, HOME, Attempt, StolenTokenSetup
+from support.cluster.api import Answer, Client
+from support.cluster.identities import Worker
+from support.driven.lives import crashed, succeeded
+from support.objects.builders import at, claim_of, job, queue
+from support.tenants.stolen import ELSEWHERE, HOME, Attempt, StolenTokenSetup
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

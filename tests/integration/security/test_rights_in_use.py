@@ -30,15 +30,15 @@ from asyncjob.names import (
     collection_path,
 )
 from asyncjob_dev.controlplane import ControlPlane
-from support import builders
-from support.api import Client
-from support.charts import NAMESPACE, Rendered
-from support.gateway import ROOT, GatewayProcess
-from support.identities import Worker
-from support.impersonation import as_pod
-from support.jobs import until
-from support.lives import Life
-from support.operator import QUICK, OperatorProcess
+from support.cluster.api import Client
+from support.cluster.charts import NAMESPACE, Rendered
+from support.cluster.identities import Worker
+from support.cluster.impersonation import as_pod
+from support.driven.jobs import until
+from support.driven.lives import Life
+from support.objects import builders
+from support.processes.gateway import ROOT, GatewayProcess
+from support.processes.operator import QUICK, OperatorProcess
 from support.rights import Part, Principal, Right, parts_of, rights_of
 from support.rights.audit import Audit
 from support.rights.preparation import as_worker

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.api import Client
-from support.charts import NAMESPACE, Rendered
+from support.cluster.api import Client
+from support.cluster.charts import NAMESPACE, Rendered
 from support.rights import parts_of
 from support.rights.principals import REVIEWS
 from support.rights.probes.worker import SOURCE

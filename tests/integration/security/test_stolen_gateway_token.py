@@ -4,10 +4,19 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collection_path
-from support.api import Client
-from support.builders import at, claim_of, cron_job, job, queue
-from support.lives import succeeded
-from support.stolen import ANYONE, CORE, HOME, LEASES, StolenTokenSetup, Theft, refused, theft
+from support.cluster.api import Client
+from support.driven.lives import succeeded
+from support.objects.builders import at, claim_of, cron_job, job, queue
+from support.tenants.stolen import (
+    ANYONE,
+    CORE,
+    HOME,
+    LEASES,
+    StolenTokenSetup,
+    Theft,
+    refused,
+    theft,
+)
 
 pytestmark = pytest.mark.integration
 

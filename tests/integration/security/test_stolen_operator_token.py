@@ -4,11 +4,20 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection_path
-from support.api import Client
-from support.builders import at, job
-from support.lives import Decide, failed, given_up, released, succeeded
+from support.cluster.api import Client
+from support.driven.lives import Decide, failed, given_up, released, succeeded
+from support.objects.builders import at, job
 from support.rights.probes.operating import ELECTIONS
-from support.stolen import ANYONE, CORE, HOME, LEASES, StolenTokenSetup, Theft, refused, theft
+from support.tenants.stolen import (
+    ANYONE,
+    CORE,
+    HOME,
+    LEASES,
+    StolenTokenSetup,
+    Theft,
+    refused,
+    theft,
+)
 
 pytestmark = pytest.mark.integration
 

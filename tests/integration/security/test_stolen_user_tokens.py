@@ -13,12 +13,12 @@ from asyncjob.names import (
     QUEUE_LABEL,
     collection_path,
 )
-from support.api import Client
-from support.builders import job
-from support.enforcement import until
-from support.lives import succeeded
+from support.cluster.api import Client
+from support.cluster.enforcement import until
+from support.driven.lives import succeeded
+from support.objects.builders import job
 from support.rights.principals import REVIEWS
-from support.stolen import (
+from support.tenants.stolen import (
     ANYONE,
     HOME,
     SECRETS,

@@ -6,11 +6,20 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection_path, queue_status_path
-from support.api import Client
-from support.builders import claim_of, job
-from support.identities import Worker
-from support.lives import succeeded
-from support.stolen import ANYONE, CORE, HOME, LEASES, StolenTokenSetup, Theft, refused, theft
+from support.cluster.api import Client
+from support.cluster.identities import Worker
+from support.driven.lives import succeeded
+from support.objects.builders import claim_of, job
+from support.tenants.stolen import (
+    ANYONE,
+    CORE,
+    HOME,
+    LEASES,
+    StolenTokenSetup,
+    Theft,
+    refused,
+    theft,
+)
 
 pytestmark = pytest.mark.integration
 

@@ -9,12 +9,12 @@ from http import HTTPStatus
 import pytest
 
 from asyncjob.names import OPERATOR_LEASE
-from support.api import Client
-from support.enforcement import until_gone
-from support.identities import Space
-from support.inhabited import LEASES, announce, inhabit
-from support.lives import Life
-from support.stolen import HOME, StolenTokenSetup
+from support.cluster.api import Client
+from support.cluster.enforcement import until_gone
+from support.cluster.identities import Space
+from support.cluster.inhabited import LEASES, announce, inhabit
+from support.driven.lives import Life
+from support.tenants.stolen import HOME, StolenTokenSetup
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.api import Client
-from support.identities import Space
-from support.installation import install
-from support.jobs import NUMBERS
-from support.operator import QUICK, OperatorProcess, operator_kubeconfig
-from support.workers import WorkerNamespace, worker_namespace
+from support.cluster.api import Client
+from support.cluster.identities import Space
+from support.cluster.installation import install
+from support.driven.jobs import NUMBERS
+from support.processes.operator import QUICK, OperatorProcess, operator_kubeconfig
+from support.processes.workers import WorkerNamespace, worker_namespace
 
 
 @pytest.fixture(scope="module")

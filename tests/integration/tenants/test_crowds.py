@@ -8,12 +8,13 @@ import pytest
 
 from asyncjob.names import CRON_JOBS, QUEUES, collection_path
 from asyncjob_dev.controlplane import ControlPlane
-from support import builders, crowd
-from support.honest import WITHIN, HonestTenant, broken_loops
-from support.identities import Space
-from support.jobs import Jobs, now, until
-from support.operator import OperatorProcess
-from support.workers import WorkerNamespace
+from support.cluster.identities import Space
+from support.driven import crowd
+from support.driven.jobs import Jobs, now, until
+from support.objects import builders
+from support.processes.operator import OperatorProcess
+from support.processes.workers import WorkerNamespace
+from support.tenants.honest import WITHIN, HonestTenant, broken_loops
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 

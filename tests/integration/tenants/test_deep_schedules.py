@@ -8,13 +8,13 @@ import pytest
 
 from asyncjob.names import CRON_JOBS, QUEUES, collection_path
 from asyncjob_dev.controlplane import ControlPlane
-from support import builders
-from support.api import MERGE, Client
-from support.dishonest import ResourceField, Value
-from support.honest import WITHIN, HonestSchedule, broken_loops, harm
-from support.identities import Space
-from support.jobs import Jobs, until
-from support.operator import QUICK, OperatorProcess
+from support.cluster.api import MERGE, Client
+from support.cluster.identities import Space
+from support.driven.jobs import Jobs, until
+from support.objects import builders
+from support.processes.operator import QUICK, OperatorProcess
+from support.tenants.dishonest import ResourceField, Value
+from support.tenants.honest import WITHIN, HonestSchedule, broken_loops, harm
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(180)]
 

@@ -37,9 +37,14 @@ from asyncjob.names import (
     collection_path,
     job_status_path,
 )
-from support.api import MERGE, Client
-from support.builders import claim_of, cron_job, job, queue
-from support.dishonest import (
+from support.cluster.api import MERGE, Client
+from support.cluster.identities import Space, Worker
+from support.driven.lives import Life, succeeded
+from support.forbidden.removals import ADMINISTRATOR_WHO_DELETES
+from support.objects.builders import claim_of, cron_job, job, queue
+from support.processes.operator import OperatorProcess
+from support.processes.workers import WorkerNamespace as Tenant
+from support.tenants.dishonest import (
     ResourceField,
     Steps,
     Value,
@@ -48,12 +53,7 @@ from support.dishonest import (
     tried,
     values,
 )
-from support.forbidden.removals import ADMINISTRATOR_WHO_DELETES
-from support.honest import HonestTenant, broken_loops
-from support.identities import Space, Worker
-from support.lives import Life, succeeded
-from support.operator import OperatorProcess
-from support.workers import WorkerNamespace as Tenant
+from support.tenants.honest import HonestTenant, broken_loops
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from support.installation import install
-from support.operator import OperatorProcess
-from support.workers import WorkerNamespace, worker_namespace
+from support.cluster.installation import install
+from support.processes.operator import OperatorProcess
+from support.processes.workers import WorkerNamespace, worker_namespace
 
 OPERATOR = (
     "--lease-margin=0.3",

@@ -2,11 +2,11 @@
 
 import pytest
 
-from support.workers import WorkerNamespace, until
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
-APP = "support.shared_app:app"
+APP = "support.apps.shared:app"
 
 
 def test_resources_middleware_and_hooks_surround_the_handlers_of_a_worker(

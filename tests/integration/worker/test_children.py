@@ -8,14 +8,14 @@ import pytest
 
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.names import JOBS, PARENT_LABEL, PARENT_NAME_ANNOTATION, collection_path
-from support.builders import at, job
-from support.crowd import store, stored
-from support.probes import Probes
-from support.workers import CHILDREN_ROLE, WorkerNamespace, until
+from support.driven.crowd import store, stored
+from support.objects.builders import at, job
+from support.processes.probes import Probes
+from support.processes.workers import CHILDREN_ROLE, WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
-APP = "support.shared_app:app"
+APP = "support.apps.shared:app"
 TRACE = f"00-{'ab' * 16}-{'cd' * 8}-01"
 NO_RETRY: dict[str, Any] = {"retryPolicy": {"maxRetries": 0}}
 
@@ -137,14 +137,14 @@ def test_a_parent_that_waits_among_large_children_stays_small_and_holds_no_loop(
     """One text each, which the API server takes quickly: whole lists would cost 300 MiB as well."""
     probes = Probes.on_free_port()
     parents = ("--queue=parents", "--concurrency=1", probes.option)
-    ns.worker("parents", *parents, app="support.worker_app:app")
+    ns.worker("parents", *parents, app="support.apps.worker:app")
     parent = ns.create("p", "among-many", "go", queue="parents")
     ns.until_trace("waiting p 1")
     add_children(ns, parent["metadata"]["uid"])
     seen = gets(probes)
     until(lambda: gets(probes) >= seen + 3, 60, lambda: probes.ask("/metrics")[1])
     ns.open("go")
-    ns.worker("children", "--concurrency=2", app="support.worker_app:app")
+    ns.worker("children", "--concurrency=2", app="support.apps.worker:app")
     result = ns.until_phase("p", "Succeeded", within=60)["result"]
     assert result["phases"] == ["Succeeded", "Succeeded"]
     assert result["peakMiB"] < 300

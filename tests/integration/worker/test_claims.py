@@ -20,9 +20,9 @@ from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
-from support.callbacks import ignore
-from support.inside import MANAGER, LossySession, all_done, team
-from support.workers import Identity, WorkerNamespace
+from support.parts.callbacks import ignore
+from support.processes.inside import MANAGER, LossySession, all_done, team
+from support.processes.workers import Identity, WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 

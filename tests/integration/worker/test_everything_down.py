@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.operator import OperatorProcess
-from support.workers import WorkerNamespace
+from support.processes.operator import OperatorProcess
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [
     pytest.mark.integration,

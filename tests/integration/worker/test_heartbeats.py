@@ -10,8 +10,8 @@ from asyncjob import JobContext, WorkerApp
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
-from support.inside import all_done, team
-from support.workers import WorkerNamespace
+from support.processes.inside import all_done, team
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import pytest
 
 from asyncjob_worker.claiming.selector import EMPTYING_SECONDS, MIN_OTHERS_SECONDS
-from support.isolation import is_alive
-from support.workers import WorkerNamespace, until
+from support.parts.isolation import is_alive
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 
@@ -89,7 +89,7 @@ def test_a_worker_leaves_no_process_however_it_ends(ns: WorkerNamespace, tmp_pat
 
 
 def test_an_isolated_parent_waits_for_children_that_run_one_at_a_time(ns: WorkerNamespace) -> None:
-    worker = ns.worker("worker-0", "--concurrency=4", app="support.shared_app:app")
+    worker = ns.worker("worker-0", "--concurrency=4", app="support.apps.shared:app")
     trace_id = "ab" * 16
     ns.create("p", "isolated-parent", traceparent=f"00-{trace_id}-{'cd' * 8}-01")
     result = ns.until_phase("p", "Succeeded", within=30)["result"]

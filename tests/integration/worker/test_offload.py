@@ -10,8 +10,8 @@ import pytest
 from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import Address, AllowList, Store, default_prefixes, fetch, offload
 from asyncjob_dev.supervisor import DevWorker
-from support.stores import BUCKET, CREDENTIALS, FaultyS3, good_s3
-from support.workers import ACCOUNT, WorkerNamespace
+from support.loopback.stores import BUCKET, CREDENTIALS, FaultyS3, good_s3
+from support.processes.workers import ACCOUNT, WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

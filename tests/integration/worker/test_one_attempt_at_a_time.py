@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.workers import WorkerNamespace, until
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 

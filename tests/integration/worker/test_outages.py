@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
-from support.probes import Probes
-from support.workers import CRDS, ROLES, WorkerNamespace, until, worker_namespace
+from support.processes.probes import Probes
+from support.processes.workers import CRDS, ROLES, WorkerNamespace, until, worker_namespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(180)]
 

@@ -9,8 +9,8 @@ import pytest
 
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob_dev.errors import ApiStatusError
-from support.probes import Probes
-from support.workers import WorkerNamespace, until
+from support.processes.probes import Probes
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -253,7 +253,7 @@ def test_a_handler_that_blocks_the_event_loop_costs_its_neighbours_nothing(
 
 
 def test_a_worker_leaves_types_that_it_does_not_know_to_those_that_do(ns: WorkerNamespace) -> None:
-    both = {"worker-0": "support.worker_app:app", "worker-1": "support.worker_app:specialist"}
+    both = {"worker-0": "support.apps.worker:app", "worker-1": "support.apps.worker:specialist"}
     probes = {name: Probes.on_free_port() for name in both}
     for name, app in both.items():
         ns.start_worker(name, "--concurrency=2", probes[name].option, app=app)

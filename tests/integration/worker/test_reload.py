@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.signals import ignoring
-from support.workers import ROOT, WorkerNamespace, until
+from support.processes.signals import ignoring
+from support.processes.workers import ROOT, WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.names import JOBS, collection_path
-from support.probes import Probes
-from support.workers import WorkerNamespace
+from support.processes.probes import Probes
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [
     pytest.mark.integration,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.collector import Collector, Seen
-from support.workers import WorkerNamespace, until
+from support.loopback.collector import Collector, Seen
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = pytest.mark.integration
 
@@ -39,7 +39,7 @@ def test_retries_and_children_join_the_trace_of_whoever_submitted(ns: WorkerName
     with Collector() as collector:
         options = ("--concurrency=2",)
         worker = ns.worker(
-            "worker-0", *options, app="support.traced_app:app", env=environment(collector)
+            "worker-0", *options, app="support.apps.traced:app", env=environment(collector)
         )
         ns.create("trip", "trip", "north", traceparent=TRACEPARENT)
         ns.create("alone", "leg", "south")

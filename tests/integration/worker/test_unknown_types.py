@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_dev.api import Object
 from asyncjob_worker.leases.registration import lease_path
-from support.workers import WorkerNamespace, until
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -40,7 +40,7 @@ def test_a_type_goes_to_who_knows_it_and_is_given_up_once_no_live_worker_does(
     ns.queue("patient", defaults={"queueTimeoutSeconds": 5})
     ns.create("nobody-there", "echo", queue="empty")
     usual = ("usual", f"--queue={QUEUE}")
-    other = ns.worker("other", f"--queue={QUEUE}", app="support.other_worker_app:app")
+    other = ns.worker("other", f"--queue={QUEUE}", app="support.apps.other_worker:app")
     ns.worker(*usual)
     ns.worker("patient", "--queue=patient")
 
@@ -73,6 +73,6 @@ def test_a_type_goes_to_who_knows_it_and_is_given_up_once_no_live_worker_does(
     assert ns.status("nobody-there")["phase"] == "Queued"
     ns.open("go")
 
-    ns.worker("third", f"--queue={QUEUE}", app="support.other_worker_app:app")
+    ns.worker("third", f"--queue={QUEUE}", app="support.apps.other_worker:app")
     ns.patch("orphaned", {"spec": {"redrive": 1}})
     assert ns.until_phase("orphaned", "Succeeded")["redrives"] == 1

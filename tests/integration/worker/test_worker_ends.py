@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.supervisor import DevWorker
-from support.probes import Probes
-from support.workers import WorkerNamespace, until
+from support.processes.probes import Probes
+from support.processes.workers import WorkerNamespace, until
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 

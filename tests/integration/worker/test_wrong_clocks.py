@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from asyncjob_dev.supervisor import DevWorker
-from support.jobs import now
-from support.workers import WorkerNamespace
+from support.driven.jobs import now
+from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(120)]
 
@@ -16,7 +16,7 @@ AT_ONCE: dict[str, Any] = {"retryPolicy": {"initialDelaySeconds": 0, "jitter": 0
 def skewed(ns: WorkerNamespace, name: str, seconds: int, **more: Any) -> DevWorker:
     """Start a worker whose wall clock is wrong."""
     env = {"WORKER_SKEW_SECONDS": str(seconds)}
-    return ns.worker(name, "--concurrency=1", app="support.skewed_worker_app:app", env=env, **more)
+    return ns.worker(name, "--concurrency=1", app="support.apps.skewed_worker:app", env=env, **more)
 
 
 def test_wrong_wall_clocks_cause_no_false_recovery_and_hide_no_true_one(

@@ -24,7 +24,7 @@ from asyncjob.lifecycle.phase_change import (
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import Category, EffectivePolicy
 from asyncjob.lifecycle.transitions import find_transition
-from support.builders import at, stored
+from support.objects.builders import at, stored
 
 Status = dict[str, Any]
 Step = Callable[[JobView, float], PhaseChange | None]

@@ -6,8 +6,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.cron_replicas import CronJobStore, Replica, store_of
-from support.schedules import seconds
+from support.objects.schedules import seconds
+from support.parts.cron_replicas import CronJobStore, Replica, store_of
 
 REPLICAS = 3
 DAY = 86_400.0

@@ -30,7 +30,7 @@ from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions, QueueView
 from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
-from support.snapshots import EPOCH, WORKER, at, job, pod, raw, running, stamp
+from support.objects.snapshots import EPOCH, WORKER, at, job, pod, raw, running, stamp
 
 times = st.integers(-200, 200).map(stamp)
 counts = st.integers(0, 100)

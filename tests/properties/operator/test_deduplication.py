@@ -15,9 +15,9 @@ from asyncjob.lifecycle.job_view import read_job
 from asyncjob.names import job_path
 from asyncjob_operator.core.admission.reservations import is_active
 from asyncjob_operator.core.snapshot import never_started
-from support.fake_session import FakeSession
-from support.operator_harness import OperatorHarness
-from support.snapshots import raw, stamp
+from support.in_memory.fake_session import FakeSession
+from support.objects.snapshots import raw, stamp
+from support.parts.operator_harness import OperatorHarness
 
 NAMES: Final = "abc"
 SPEC: Final = {"deduplicationId": "one"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asyncjob_operator.core.dependencies import find_cycle
 from asyncjob_operator.core.options import DecisionOptions
-from support.operator_harness import OperatorHarness
+from support.parts.operator_harness import OperatorHarness
 
 SIZE = 7
 TIMEOUT = 100.0

@@ -16,8 +16,8 @@ from asyncjob_operator.core.leader_election import (
 )
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_simulation.apiserver.identities import account_identity
-from support.fake_session import OPERATOR, operator_cluster
-from support.memory import Clock, MemoryClient
+from support.in_memory.fake_session import OPERATOR, operator_cluster
+from support.in_memory.memory import Clock, MemoryClient
 
 DURATION = 10.0
 REPLICAS = 3

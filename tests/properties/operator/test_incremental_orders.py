@@ -8,7 +8,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 from asyncjob_operator.core.heap import KeyedHeap
 from asyncjob_operator.core.policies.deduplication import DuplicateGroup, dedup_rank
-from support.snapshots import job, stamp
+from support.objects.snapshots import job, stamp
 
 NAMES = "abcdef"
 

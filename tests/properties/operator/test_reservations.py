@@ -14,10 +14,10 @@ from asyncjob_operator.core.admission.reservations import reservations_body
 from asyncjob_operator.core.decision import Admit
 from asyncjob_operator.core.now import Now
 from asyncjob_simulation.apiserver.identities import account_identity
-from support.evaluation import evaluation
-from support.fake_session import OPERATOR, operator_cluster
-from support.memory import MemoryClient, Stored
-from support.snapshots import at, raw
+from support.in_memory.fake_session import OPERATOR, operator_cluster
+from support.in_memory.memory import MemoryClient, Stored
+from support.objects.snapshots import at, raw
+from support.parts.evaluation import evaluation
 
 QUEUE = ("ns", "default")
 QUEUE_PATH = queue_path(*QUEUE)

@@ -27,7 +27,7 @@ from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.schedules.calendar import parse_schedule
 from asyncjob_worker.isolation.protocol import FrameDecoder
 from properties.parsers.test_messages import events_of
-from support.fuzz import cpu_seconds, peak_bytes
+from support.objects.fuzz import cpu_seconds, peak_bytes
 
 SIZE = 32 * 1024
 """Bytes of the smaller text; the larger has four times as many."""

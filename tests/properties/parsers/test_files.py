@@ -21,8 +21,8 @@ from asyncjob.cli.commands.audit.report import report_json, report_lines, uncert
 from asyncjob.cli.input.documents import DocumentError, job_documents, parse_documents
 from asyncjob.cli.input.yaml_loader import load_documents
 from asyncjob.free_json import FreeJsonError, parse
-from support.fuzz import fuzzed, mutated, mutated_object
-from support.histories import HistoryBuilder
+from support.objects.fuzz import fuzzed, mutated, mutated_object
+from support.objects.histories import HistoryBuilder
 
 MANIFEST = b"""\
 # a comment

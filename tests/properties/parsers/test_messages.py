@@ -33,7 +33,7 @@ from asyncjob_worker.isolation.protocol import (
     WaitRequest,
     encode,
 )
-from support.fuzz import fuzzed, mutated, mutated_object
+from support.objects.fuzz import fuzzed, mutated, mutated_object
 
 EVENT = {
     "type": "MODIFIED",

@@ -22,8 +22,8 @@ from asyncjob_gateway.settings import GatewaySettings
 from asyncjob_gateway.telemetry import GatewayMetrics
 from asyncjob_simulation.apiserver import MemoryAccess, MemoryConnections
 from asyncjob_simulation.apiserver.identities import ADMIN
-from support.fuzz import NASTY_TEXTS, fuzzed, mutated, mutated_object
-from support.memory import memory_server
+from support.in_memory.memory import memory_server
+from support.objects.fuzz import NASTY_TEXTS, fuzzed, mutated, mutated_object
 
 JSON_TYPE = (b"content-type", b"application/json")
 SUBMISSION = {

@@ -33,7 +33,7 @@ from asyncjob_operator.core.schedules.calendar import (
 )
 from asyncjob_worker.builtin.http_response import build_answer, excerpt, retry_after_seconds
 from asyncjob_worker.builtin.model import Head
-from support.fuzz import NASTY_TEXTS, fuzzed, mutated, mutated_text
+from support.objects.fuzz import NASTY_TEXTS, fuzzed, mutated, mutated_text
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 SCHEDULES = [

@@ -11,7 +11,7 @@ from asyncjob import Fail, JobContext, Retry, WorkerApp
 from asyncjob.errors import InvalidError
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.testing import FakeCluster, FakeJob
-from support.checker import change_violations
+from support.judging.checker import change_violations
 
 app = WorkerApp()
 DEEDS = ("cancel", "suspend", "resume", "redrive", "rerun", "crash", "drain", "wait", "step")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog, assign_partitions, partition_of
-from support.worker_parts import candidate
+from support.parts.worker_parts import candidate
 
 WORKERS = st.sets(
     st.text("abcdefghij0123456789-/", min_size=1, max_size=12), min_size=1, max_size=6

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
-from support.api import Answer, Client
-from support.builders import claim_of
-from support.identities import Space, Worker
-from support.lives import Decide, Life
+from support.cluster.api import Answer, Client
+from support.cluster.identities import Space, Worker
+from support.driven.lives import Decide, Life
+from support.objects.builders import claim_of
 
 NUMBERS = itertools.count(1)
 

@@ -3,10 +3,10 @@
 from typing import Final
 
 from asyncjob.lifecycle.policy import EffectivePolicy
-from support.api import Answer
-from support.builders import at, claim_of
+from support.cluster.api import Answer
+from support.driven.lives import released
 from support.forbidden.case import Case, ForbiddenSetup, claim
-from support.lives import released
+from support.objects.builders import at, claim_of
 
 _RETRY_RULES: Final = {
     "maxRetries": 7,

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from asyncjob.names import CRON_JOBS, collection_path
-from support.api import Answer
-from support.builders import at, cron_job
+from support.cluster.api import Answer
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
+from support.objects.builders import at, cron_job
 
 
 def _created(rule: str, title: str, **spec: Any) -> Case:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from asyncjob.names import OPERATOR_LEASE, POD_UID_ANNOTATION, WORKER_LEASE_PREFIX
-from support.api import Answer
+from support.cluster.api import Answer
 from support.forbidden.case import Case, ForbiddenSetup
 
 _GROUP: Final = "apis/coordination.k8s.io/v1"

@@ -5,10 +5,8 @@ from typing import Final
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import PhaseChange, cancel_waiting_job, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
-from support.api import Answer
-from support.builders import at
-from support.forbidden.case import Case, ForbiddenSetup, operator_move, operator_report
-from support.lives import (
+from support.cluster.api import Answer
+from support.driven.lives import (
     LEFT_OUT,
     crashed,
     dropped,
@@ -18,6 +16,8 @@ from support.lives import (
     scheduled,
     timed_out,
 )
+from support.forbidden.case import Case, ForbiddenSetup, operator_move, operator_report
+from support.objects.builders import at
 
 
 def _late(view: JobView) -> PhaseChange:

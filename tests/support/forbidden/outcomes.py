@@ -6,10 +6,8 @@ from typing import Any, Final
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import PhaseChange, change_phase
 from asyncjob.lifecycle.phases import Phase, Reason
-from support.api import Answer
-from support.builders import at
-from support.forbidden.case import Case, ForbiddenSetup, outcome
-from support.lives import (
+from support.cluster.api import Answer
+from support.driven.lives import (
     LEFT_OUT,
     cancelled,
     failed,
@@ -17,6 +15,8 @@ from support.lives import (
     released,
     succeeded,
 )
+from support.forbidden.case import Case, ForbiddenSetup, outcome
+from support.objects.builders import at
 
 _REFERENCE: Final = {"uri": "s3://a", "sizeBytes": 1, "sha256": "0" * 64}
 

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
-from support.api import Answer, Client
-from support.builders import at, claim_of
-from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
-from support.identities import OPERATOR_ACCOUNT, WORKER_ACCOUNT
-from support.lives import (
+from support.cluster.api import Answer, Client
+from support.cluster.identities import OPERATOR_ACCOUNT, WORKER_ACCOUNT
+from support.driven.lives import (
     Decide,
     cancelled,
     crashed,
@@ -23,6 +21,8 @@ from support.lives import (
     released,
     succeeded,
 )
+from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
+from support.objects.builders import at, claim_of
 
 HOLDER: Final = "owner.holder"
 TRANSITION: Final = "owner.transition"

@@ -16,10 +16,10 @@ from asyncjob.names import (
     TRIGGER_ANNOTATION,
     collection_path,
 )
-from support.api import Answer, Client
-from support.builders import cron_job, job, queue
+from support.cluster.api import Answer, Client
+from support.cluster.identities import Space
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
-from support.identities import Space
+from support.objects.builders import cron_job, job, queue
 
 _OWNER: Final = {
     "ownerReferences": [

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
-from support.api import Answer
-from support.builders import at
+from support.cluster.api import Answer
 from support.forbidden.case import Case, ForbiddenSetup, report
+from support.objects.builders import at
 
 _ERROR: Final = {"type": "E", "category": "Internal", "message": "m"}
 _COMPLETE: Final = {"type": "Complete", "status": "True", "lastTransitionTime": at()}

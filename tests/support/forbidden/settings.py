@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from asyncjob.names import QUEUES, collection_path
-from support.api import Answer, Client
-from support.builders import queue
+from support.cluster.api import Answer, Client
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 from support.forbidden.removals import gateway, new_cron_job, new_queue
+from support.objects.builders import queue
 
 _NOTHING_KEPT: Final = {"maxAgeSeconds": 0, "minAgeSeconds": 0, "maxFinished": 0}
 _RULE: Final = {

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from asyncjob.names import CRON_JOBS, GROUP, JOBS, collection_path, job_path
-from support.api import Answer, Client
-from support.builders import at, cron_job, job
+from support.cluster.api import Answer, Client
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
+from support.objects.builders import at, cron_job, job
 
 AUTHOR_RULE: Final = {
     "apiGroups": [GROUP],

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, collection_path
-from support.api import Answer
-from support.builders import at, cron_job, job
+from support.cluster.api import Answer
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
+from support.objects.builders import at, cron_job, job
 
 BEFORE_AND_AFTER: Final[dict[str, tuple[Any, Any]]] = {
     "type": ("test", "other"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from support.charts import Rendered
+from support.cluster.charts import Rendered
 
 Rule = Mapping[str, Any]
 USERS = "asyncjob-job-"

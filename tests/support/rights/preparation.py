@@ -4,9 +4,9 @@ from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path, job_path
-from support import builders
-from support.identities import Worker
-from support.lives import Life
+from support.cluster.identities import Worker
+from support.driven.lives import Life
+from support.objects import builders
 from support.rights.happening import BrokenError
 from support.rights.principals import Principal
 

@@ -16,8 +16,8 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_worker.settings import identify
-from support.api import Client
-from support.identities import RBAC
+from support.cluster.api import Client
+from support.cluster.identities import RBAC
 from support.rights.model import Grant, Part, Right, rights_of, without
 
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -13,7 +13,7 @@ from asyncjob.free_json import FreeJsonError
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.leases.held_job import HeldJob
-from support.worker_parts import NOW, held, job
+from support.parts.worker_parts import NOW, held, job
 
 EFFECTIVE = job()["status"]["effective"]
 

@@ -8,8 +8,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from asyncjob.kube import KubeSession, load_access
-from support.kube_answers import Server
-from support.kubeconfigs import plain_kubeconfig
+from support.loopback.kube_answers import Server
+from support.loopback.kubeconfigs import plain_kubeconfig
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from asyncjob.audit.catalog import AUDIT_RULES, AuditRule
 from asyncjob.audit.checker import CheckOptions, HistoryChecker, HistoryReport
 from asyncjob.audit.evidence import AuditLog, HandlerRecord
 from asyncjob.audit.recorded_object import value_digest
-from support.histories import JOBS, NAMESPACE, START, HistoryBuilder, Line
+from support.objects.histories import JOBS, NAMESPACE, START, HistoryBuilder, Line
 
 KEY = {"annotations": {"asyncjob.dev/submitted-content": "c"}}
 Story = Callable[[HistoryBuilder], None]

@@ -24,11 +24,11 @@ from asyncjob.cli.commands.audit.group import audit
 from asyncjob.kube import KubeSession
 from asyncjob_worker.cli import main as worker
 from asyncjob_worker.execution.handler_record import HandlerRecorder
-from support.cli_shell import Shell
-from support.console import commands
-from support.histories import HistoryBuilder, Line
-from support.kube_answers import Server, ok, stream
-from support.worker_parts import held
+from support.docs.console import commands
+from support.loopback.kube_answers import Server, ok, stream
+from support.objects.histories import HistoryBuilder, Line
+from support.parts.cli_shell import Shell
+from support.parts.worker_parts import held
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "how-to" / "audit-jobs.md"

@@ -7,7 +7,7 @@ import pytest
 from asyncjob.audit.checker import CheckOptions, HistoryChecker, HistoryReport
 from asyncjob.audit.evidence import AuditLog
 from asyncjob.audit.history_file import NotAHistoryError
-from support.histories import CRON_JOBS, JOBS, QUEUES, START, HistoryBuilder, Line
+from support.objects.histories import CRON_JOBS, JOBS, QUEUES, START, HistoryBuilder, Line
 
 KEY = {"annotations": {"asyncjob.dev/submitted-content": "c"}}
 BOTH = {"asyncjob.dev/deduplication-id": "d", "asyncjob.dev/idempotency-key": "k"}

@@ -12,7 +12,7 @@ import pytest
 
 from asyncjob.audit.checker import CheckOptions, HistoryChecker
 from asyncjob.names import CONTENT_ANNOTATION, DEDUPLICATION_LABEL, IDEMPOTENCY_LABEL
-from support.histories import HistoryBuilder, Line, large_history
+from support.objects.histories import HistoryBuilder, Line, large_history
 
 JOBS = 100_000
 MAX_MIB = 500

@@ -28,8 +28,8 @@ from asyncjob.audit.history_file import (
 from asyncjob.audit.recorded_object import digest_of_recorded, recorded_object, value_digest
 from asyncjob.audit.recorder import HistoryRecorder
 from asyncjob.kube import KubeSession, pacing
-from support.callbacks import ignore
-from support.kube_answers import Server, error, ok, stream
+from support.loopback.kube_answers import Server, error, ok, stream
+from support.parts.callbacks import ignore
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 Line = dict[str, Any]

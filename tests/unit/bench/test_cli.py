@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from asyncjob_bench import store
 from asyncjob_bench.cli import command, main
 from asyncjob_bench.parts.runner import Runner
-from support.measured import results
+from support.objects.measured import results
 
 
 def check(tmp_path: Path, *options: str, **changes: tuple[float, ...]) -> Result:

@@ -9,7 +9,7 @@ from asyncjob_bench.errors import BenchError
 from asyncjob_bench.page import NOT_MEASURED
 from asyncjob_bench.stats.limits import read_limits
 from asyncjob_dev.reference.blocks import names
-from support.measured import results
+from support.objects.measured import results
 
 TEXT = """\
 # Performance

@@ -10,7 +10,7 @@ from asyncjob_bench import report, store
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.stats import charts, tables
 from asyncjob_bench.stats.limits import check_limits, read_limits
-from support.measured import results
+from support.objects.measured import results
 
 
 def test_stored_results_have_their_medians_at_the_top(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from asyncjob.errors import ConfigError
 from asyncjob_worker.builtin import build_app, exec_program
 from asyncjob_worker.builtin.assembly import read_settings
 from asyncjob_worker.builtin.errors import ProgramFailedError, StoppedError, TimedOutError
-from support.handler_runs import context, run_handler
-from support.workers import until
+from support.parts.handler_runs import context, run_handler
+from support.processes.workers import until
 
 SH = "/bin/sh"
 PYTHON = sys.executable

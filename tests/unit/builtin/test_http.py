@@ -22,8 +22,8 @@ from asyncjob_worker.builtin.errors import (
     TimedOutError,
     UnreachableError,
 )
-from support.handler_runs import context, run_handler
-from support.web_server import WebServer, web_server
+from support.loopback.web_server import WebServer, web_server
+from support.parts.handler_runs import context, run_handler
 
 PATIENCE = 10.0
 

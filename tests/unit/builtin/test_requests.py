@@ -4,7 +4,7 @@ import pytest
 from yarl import URL
 
 from asyncjob_worker.builtin.http_request import HttpCall, Request, first_request, redirected
-from support.handler_runs import context
+from support.parts.handler_runs import context
 
 
 def request_of(**fields: object) -> Request:

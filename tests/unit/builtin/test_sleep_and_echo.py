@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from asyncjob import testing as kit
 from asyncjob_worker.builtin import app, build_app
 from asyncjob_worker.builtin.assembly import sleep_in_steps
-from support.handler_runs import Reports, context, run_handler
+from support.parts.handler_runs import Reports, context, run_handler
 
 
 class Clock:

@@ -21,7 +21,7 @@ from asyncjob_chaos.judging.verdict import (
     missing_in_matrix,
     percentile,
 )
-from support.histories import HistoryBuilder, Line
+from support.objects.histories import HistoryBuilder, Line
 
 HEALED = CellTimes(
     healed=10.0, healed_epoch=datetime.fromisoformat("2026-11-23T12:00:02Z").timestamp()

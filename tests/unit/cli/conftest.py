@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.cli_shell import Shell
+from support.parts.cli_shell import Shell
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from support.cli_shell import Shell
-from support.exports import an_object
+from support.objects.exports import an_object
+from support.parts.cli_shell import Shell
 
 LISTS = ("list", "watch", "queue list", "queue top", "cron list", "workers")
 

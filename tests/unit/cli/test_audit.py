@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from support.cli_shell import Shell
-from support.histories import HistoryBuilder, Line
-from support.kubeconfigs import plain_kubeconfig
+from support.loopback.kubeconfigs import plain_kubeconfig
+from support.objects.histories import HistoryBuilder, Line
+from support.parts.cli_shell import Shell
 
 
 @pytest.fixture

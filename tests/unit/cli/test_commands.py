@@ -12,8 +12,8 @@ from asyncjob.client.errors import JobNotFoundError
 from asyncjob.errors import NoClusterError, UnknownOutcomeError
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.listing import Selection
-from support.cli_shell import Shell
-from support.fake_jobs import FakeJobs, a_cron, a_job, a_queue, a_worker
+from support.in_memory.fake_jobs import FakeJobs, a_cron, a_job, a_queue, a_worker
+from support.parts.cli_shell import Shell
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from asyncjob.cli.output.printer import use_colour
 from asyncjob.client import errors
 from asyncjob.rest.jobs import HistoryEvent
 from asyncjob.rest.listing import BulkReport
-from support.fake_jobs import a_job
+from support.in_memory.fake_jobs import a_job
 
 
 def test_the_worst_of_several_codes_counts() -> None:

@@ -28,7 +28,7 @@ from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.rules.policies import POLICIES
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
-from support.fake_jobs import FakeJobs, a_job, a_queue, a_worker
+from support.in_memory.fake_jobs import FakeJobs, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
 OK, WARNING, PROBLEM = Severity

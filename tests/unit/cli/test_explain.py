@@ -12,7 +12,7 @@ from asyncjob.cli.entry import root
 from asyncjob.cli.output.explanation import explanation_lines
 from asyncjob.explanations.catalog import catalog
 from asyncjob.explanations.texts import Explanation
-from support.cli_shell import Shell
+from support.parts.cli_shell import Shell
 
 
 def test_a_code_is_explained_with_reason_way_out_and_example(shell: Shell) -> None:

@@ -11,8 +11,8 @@ import pytest
 from asyncjob.client.connection import Answer
 from asyncjob.deep_json import loads
 from asyncjob.errors import UnknownOutcomeError
-from support.cli_shell import Shell
-from support.exports import a_job, a_queue, a_schedule
+from support.objects.exports import a_job, a_queue, a_schedule
+from support.parts.cli_shell import Shell
 
 
 def lines(text: str) -> list[dict[str, Any]]:

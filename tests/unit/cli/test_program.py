@@ -14,9 +14,9 @@ from asyncjob.cli.commands.completion import kubectl_completions
 from asyncjob.cli.entry import COMMANDS, program_name, root
 from asyncjob.cli.input import resource_names
 from asyncjob.client.errors import NotAllowedError
-from support.cli_shell import Shell
-from support.fake_jobs import a_cron, a_job, a_queue
-from support.signals import ignoring
+from support.in_memory.fake_jobs import a_cron, a_job, a_queue
+from support.parts.cli_shell import Shell
+from support.processes.signals import ignoring
 
 LISTED = {name: listed for part in COMMANDS.values() for name, listed in part.items()}
 HEAVY = {"pydantic", "aiohttp", "kubernetes", "httpx", "rich", "yaml", "asyncio", "structlog"}

@@ -10,8 +10,8 @@ from asyncjob.cli.backup import reader
 from asyncjob.cli.backup.export_file import HEADER_KIND
 from asyncjob.errors import ForbiddenError, InvalidError
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
-from support.cli_shell import Shell
-from support.exports import a_file, a_job, a_queue, a_schedule, an_object
+from support.objects.exports import a_file, a_job, a_queue, a_schedule, an_object
+from support.parts.cli_shell import Shell
 
 SUSPENDED = {"asyncjob.dev/restored": "suspended"}
 

@@ -15,7 +15,7 @@ from asyncjob.cli.output.printer import to_json, to_json_line
 from asyncjob.cli.output.resource_tables import cron_job_table, queue_table, worker_table
 from asyncjob.cli.output.tables import Cell, Table, one_line, render_lines, row
 from asyncjob.rest.jobs import HistoryEvent
-from support.fake_jobs import a_cron, a_job, a_queue, a_worker
+from support.in_memory.fake_jobs import a_cron, a_job, a_queue, a_worker
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
 LOOK = RenderContext(NOW)

@@ -11,7 +11,7 @@ from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.client.kubernetes.cron_jobs import backfill
 from asyncjob.client.options import build_backfill
 from asyncjob.rest.resources import BackfillAsk
-from support.fake_api import MemoryConnection, Step, run
+from support.in_memory.fake_api import MemoryConnection, Step, run
 
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
 OTHER = {"from": "2025-01-01T00:00:00Z", "to": "2025-01-02T00:00:00Z"}

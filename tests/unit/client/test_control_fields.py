@@ -13,8 +13,8 @@ from asyncjob.client.errors import (
 )
 from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.errors import InvalidError
-from support.builders import stored
-from support.fake_api import FakeApi, client_of, run
+from support.in_memory.fake_api import FakeApi, client_of, run
+from support.objects.builders import stored
 
 
 def jobs(api: FakeApi) -> AsyncKubernetesJobsClient:

@@ -8,8 +8,18 @@ from asyncjob.client.connection import Answer
 from asyncjob.client.errors import JobGoneError, JobNotFoundError, WaitTimeoutError
 from asyncjob.client.kubernetes.calls import ClusterUnavailableError
 from asyncjob.rest.jobs import Job
-from support.builders import stored
-from support.fake_api import FakeApi, Listen, Next, Obj, Pause, client_of, ended, iterate, run
+from support.in_memory.fake_api import (
+    FakeApi,
+    Listen,
+    Next,
+    Obj,
+    Pause,
+    client_of,
+    ended,
+    iterate,
+    run,
+)
+from support.objects.builders import stored
 
 
 def fake_api(**status: Any) -> FakeApi:

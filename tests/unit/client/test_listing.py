@@ -18,8 +18,8 @@ from asyncjob.json_types import child, text
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT
 from asyncjob.rest.listing import Selection
-from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi, Step, client_of, iterate, run
+from support.in_memory.fake_api import NAMESPACE, FakeApi, Step, client_of, iterate, run
+from support.objects.builders import stored
 
 
 def jobs(api: FakeApi) -> AsyncKubernetesJobsClient:

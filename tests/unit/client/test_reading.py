@@ -15,7 +15,7 @@ from asyncjob.rest.listing import (
     matches_selection,
 )
 from asyncjob.rest.resources import cron_job_of, is_lease_expired, queue_of, worker_of
-from support.builders import cron_job, queue, stored
+from support.objects.builders import cron_job, queue, stored
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from asyncjob.rest.job_reading import job_of
 from asyncjob.rest.jobs import Job
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.submission import Submission
-from support.builders import stored
+from support.objects.builders import stored
 
 URL = "http://jobs.test/"
 SUBMITTED = {"id": "j", "created": True, "phase": "Queued"}

@@ -17,8 +17,8 @@ from asyncjob.json_types import Json
 from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import Address, AddressError, AllowList, Store
 from asyncjob.offload.transfer import result_reference
-from support.builders import stored
-from support.fake_api import FakeApi, client_of
+from support.in_memory.fake_api import FakeApi, client_of
+from support.objects.builders import stored
 
 REFERENCE: Any = {"uri": "s3://bucket/key", "sha256": "0" * 64, "sizeBytes": 3}
 

@@ -15,7 +15,7 @@ from asyncjob.submission import (
     read_submission,
     sequence_of,
 )
-from support.builders import stored
+from support.objects.builders import stored
 
 CARRIED = RequestData(headers={"x": ["1"]})
 

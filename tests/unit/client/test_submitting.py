@@ -20,8 +20,8 @@ from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
-from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi, Obj, Step, client_of, ended, run
+from support.in_memory.fake_api import NAMESPACE, FakeApi, Obj, Step, client_of, ended, run
+from support.objects.builders import stored
 
 IDS = (f"id-{number}" for number in itertools.count())
 EMAIL = Submission(type="email", payload={"to": "a"})

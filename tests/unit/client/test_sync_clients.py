@@ -23,7 +23,7 @@ from asyncjob.client.portal import Portal, run_in_place
 from asyncjob.rest.job_reading import job_of
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.submission import Submission
-from support.builders import stored
+from support.objects.builders import stored
 
 SUBMITTED = {"id": "j", "created": True, "phase": "Queued"}
 

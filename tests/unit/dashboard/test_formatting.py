@@ -8,7 +8,7 @@ from asyncjob_gateway.dashboard.formatting import (
     plural,
     relative_time,
 )
-from support.rest_jobs import NOW, before
+from support.objects.rest_jobs import NOW, before
 
 
 @pytest.mark.parametrize(

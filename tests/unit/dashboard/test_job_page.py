@@ -6,7 +6,7 @@ from asyncjob.rest.jobs import Job, Link
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.permissions import Permissions
 from asyncjob_gateway.dashboard.views.job import JobPage, available_actions, make_job_page
-from support.rest_jobs import NOW, before, happened, whole
+from support.objects.rest_jobs import NOW, before, happened, whole
 
 ALL = Permissions(**dict.fromkeys(Permissions.__dataclass_fields__, True))
 

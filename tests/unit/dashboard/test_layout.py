@@ -4,7 +4,7 @@ from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.pages.queues import QueueRow, count_jobs, make_queues_page
 from asyncjob_gateway.dashboard.views.resources import cron_rows, worker_rows
-from support.rest_jobs import NOW, before, summary
+from support.objects.rest_jobs import NOW, before, summary
 
 
 def queue_row(**more: object) -> QueueRow:

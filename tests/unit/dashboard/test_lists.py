@@ -6,7 +6,7 @@ from asyncjob.rest.resources import QueueInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.pages.jobs import JobList, make_job_list, with_queue_reason
 from asyncjob_gateway.dashboard.views.filters import read_filters
-from support.rest_jobs import NOW, summary
+from support.objects.rest_jobs import NOW, summary
 
 
 def queue(paused: bool = False, workers: int = 1) -> dict[str, QueueInfo]:

@@ -31,7 +31,7 @@ from asyncjob_gateway.dashboard.views.job import NotCreatedPage, make_job_page
 from asyncjob_gateway.dashboard.views.job_tree import LinkedJob, job_tree
 from asyncjob_gateway.dashboard.views.resources import cron_rows, worker_rows
 from asyncjob_gateway.errors import RefusedError
-from support.rest_jobs import NOW, before, happened, summary, whole
+from support.objects.rest_jobs import NOW, before, happened, summary, whole
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
 ALL = Permissions(**dict.fromkeys(Permissions.__dataclass_fields__, True))

@@ -7,7 +7,7 @@ from asyncjob_gateway.dashboard.views.job_tree import (
     LinkedJob,
     job_tree,
 )
-from support.rest_jobs import NOW, summary
+from support.objects.rest_jobs import NOW, summary
 
 
 def relative(name: str, parent: str = "", rerun_of: str = "") -> LinkedJob:

@@ -4,7 +4,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.job_status import JobError, Progress
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.rows import job_row, phase_badge
-from support.rest_jobs import NOW, summary
+from support.objects.rest_jobs import NOW, summary
 
 ERROR = JobError(type="ValueError", category="Other", message="no such user")
 

@@ -1,7 +1,7 @@
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.jobs import HistoryEvent, Job
 from asyncjob_gateway.dashboard.views.job import BAR_WIDTH, phase_segments
-from support.rest_jobs import NOW, before, happened, whole
+from support.objects.rest_jobs import NOW, before, happened, whole
 
 CREATED = HistoryEvent(time=before(100), phase="Created")
 

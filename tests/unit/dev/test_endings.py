@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from asyncjob_dev.signals import HANDLED_SIGNALS, unwind_on_signals
-from support.signals import ignoring
+from support.processes.signals import ignoring
 
 
 @pytest.mark.usefixtures("in_a_terminal")

@@ -24,7 +24,7 @@ from asyncjob_dev.server.command import explained
 from asyncjob_dev.server.folder import make_folder
 from asyncjob_dev.server.server import Ends
 from asyncjob_dev.supervisor import DevWorker
-from support.cli_shell import Shell
+from support.parts.cli_shell import Shell
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ import yaml
 
 import asyncjob
 from asyncjob.names import GROUP, collection_path
-from support.docs_blocks import ROOT, CodeBlock, all_blocks, blocks_in, commands_of
-from support.docs_commands import complaints as of_command
-from support.docs_manifests import complaints as of_manifest
-from support.docs_manifests import container_commands, documents_of
-from support.memory import memory_admin, memory_server
+from support.docs.blocks import ROOT, CodeBlock, all_blocks, blocks_in, commands_of
+from support.docs.commands import complaints as of_command
+from support.docs.manifests import complaints as of_manifest
+from support.docs.manifests import container_commands, documents_of
+from support.in_memory.memory import memory_admin, memory_server
 
 OURS = ("asyncjob", "asyncjob_worker", "asyncjob_operator", "asyncjob_gateway", "asyncjob_dev")
 TYPED = re.compile(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.docs_blocks import ROOT, pages, prose_of
+from support.docs.blocks import ROOT, pages, prose_of
 
 NAMES = (
     *("Kubernetes", "Prometheus", "Grafana", "GitHub", "GitOps", "kopf", "kubectl", "kubelet"),

@@ -16,7 +16,7 @@ from asyncjob_gateway.cli import main as gateway
 from asyncjob_gateway.problem_types import PROBLEM_TYPES
 from asyncjob_operator.cli import main as operator
 from asyncjob_worker.cli import main as worker
-from support.docs_blocks import ROOT, paragraphs_of
+from support.docs.blocks import ROOT, paragraphs_of
 
 SOURCES = ("sdk/src", "worker-image/src", "operator/src")
 LOGGING = {"debug", "info", "warning", "error", "exception"}

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from asyncjob import AsyncCronJob, AsyncJob, AsyncQueue
-from support.recipe_page import FOLDER, NOT_RUN, Block, blocks, missing_lines, steps
+from support.docs.recipe_page import FOLDER, NOT_RUN, Block, blocks, missing_lines, steps
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"

@@ -15,7 +15,7 @@ from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
 from asyncjob.schema.crd import CUSTOM_RESOURCES
 from asyncjob.submission.manifest import key_name
 from asyncjob_dev.proofs import short_model
-from support.docs_blocks import ROOT, CodeBlock, all_blocks, commands_of
+from support.docs.blocks import ROOT, CodeBlock, all_blocks, commands_of
 
 FOLLOWED = ("docs/recipes/", "examples/README.md")
 """Pages that tests of `tests/integration/recipes` follow."""

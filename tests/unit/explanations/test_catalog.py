@@ -35,7 +35,7 @@ from asyncjob_gateway.problem_types import PROBLEM_TYPES
 from asyncjob_operator.core.events import EventReason
 from asyncjob_operator.core.queue_stats import DrainedReason
 from asyncjob_operator.kube.preflight import FindingCode
-from support.cli_shell import Shell
+from support.parts.cli_shell import Shell
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

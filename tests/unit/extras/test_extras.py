@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.clean_environment import CleanEnvironment, environment_with
+from support.processes.clean_environment import CleanEnvironment, environment_with
 
 USES = {
     "kubernetes": "from asyncjob import KubernetesJobsClient",

@@ -15,7 +15,7 @@ from asyncjob_gateway.cache.entries import TrimmedJob, cached_job_of
 from asyncjob_gateway.cache.jobs import JobCache
 from asyncjob_gateway.cache.listing import compile_selection, list_page
 from asyncjob_gateway.errors import RefusedError
-from support.gateway_jobs import BEGIN, shown, stored
+from support.objects.gateway_jobs import BEGIN, shown, stored
 
 
 @pytest.fixture

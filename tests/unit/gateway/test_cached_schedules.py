@@ -9,7 +9,7 @@ from asyncjob.kube.watch import WatchEvent
 from asyncjob.rest.resources import cron_job_of, queue_of
 from asyncjob_gateway.cache.entries import TrimmedCronJob, trim_queue
 from asyncjob_gateway.cache.namespace import NamespaceCache
-from support.builders import cron_job, queue
+from support.objects.builders import cron_job, queue
 
 LARGE = "x" * 100_000
 

@@ -14,7 +14,7 @@ from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.telemetry import GatewayMetrics
-from support.fake_api import NAMESPACE, FakeApi, MemoryConnection, Step
+from support.in_memory.fake_api import NAMESPACE, FakeApi, MemoryConnection, Step
 
 
 class Watched(MemoryConnection):

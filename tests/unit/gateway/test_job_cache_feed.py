@@ -11,7 +11,7 @@ from asyncjob_gateway.cache.changes import (
     JobChangeEvent,
 )
 from asyncjob_gateway.cache.jobs import JobCache
-from support.gateway_jobs import shown, stored
+from support.objects.gateway_jobs import shown, stored
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from asyncjob_gateway import operations
 from asyncjob_gateway.cache.namespace import NamespaceCache
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.telemetry import GatewayMetrics
-from support.builders import stored
-from support.fake_api import NAMESPACE, FakeApi, Step
+from support.in_memory.fake_api import NAMESPACE, FakeApi, Step
+from support.objects.builders import stored
 from unit.gateway.test_full_queues import Watched
 
 

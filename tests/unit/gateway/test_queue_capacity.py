@@ -11,7 +11,7 @@ from asyncjob_gateway.cache import queue_capacity as module
 from asyncjob_gateway.cache.changes import ChangeBuffer
 from asyncjob_gateway.cache.jobs import JobCache
 from asyncjob_gateway.cache.queue_capacity import QueueCapacity
-from support.gateway_jobs import stored
+from support.objects.gateway_jobs import stored
 
 
 class Store:

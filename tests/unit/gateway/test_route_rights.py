@@ -19,7 +19,7 @@ from asyncjob_gateway.limits.load import (
     LoadLimitMiddleware,
 )
 from asyncjob_gateway.settings import GatewaySettings
-from support.certificates import self_signed
+from support.loopback.certificates import self_signed
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "localhost.example", "", "gateway"])

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from support.isolation import IsolatedAttempts
+from support.parts.isolation import IsolatedAttempts
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

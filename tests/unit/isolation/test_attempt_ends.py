@@ -16,8 +16,8 @@ from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.isolation import child
 from asyncjob_worker.isolation.process_execution import MIN_REPORT_INTERVAL
-from support.isolated_app import app
-from support.isolation import IsolatedAttempts, begin_with, is_left, job, until
+from support.apps.isolated import app
+from support.parts.isolation import IsolatedAttempts, begin_with, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

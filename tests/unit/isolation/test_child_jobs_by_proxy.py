@@ -24,13 +24,13 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.isolation import process_execution, protocol
 from asyncjob_worker.leases.held_job import HeldJob
-from support.isolated_family_app import app
-from support.isolation import IsolatedAttempts, begin_with, job, until
-from support.worker_parts import Call, ScriptedSession
+from support.apps.isolated_family import app
+from support.parts.isolation import IsolatedAttempts, begin_with, job, until
+from support.parts.worker_parts import Call, ScriptedSession
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-TARGET = "support.isolated_family_app:app"
+TARGET = "support.apps.isolated_family:app"
 REFUSALS = {
     "submitforbiddenerror": ForbiddenError("not you"),
     "submitrefusederror": TooLargeError("too much"),

@@ -7,7 +7,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_worker.isolation import pool
-from support.isolation import IsolatedAttempts, is_left, job, until
+from support.parts.isolation import IsolatedAttempts, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

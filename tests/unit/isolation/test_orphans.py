@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from asyncjob_worker.isolation import pool
-from support.isolation import IsolatedAttempts, is_alive, job, until
+from support.parts.isolation import IsolatedAttempts, is_alive, job, until
 
 WORKER = """
 import asyncio, pathlib, sys
-from support.isolation import IsolatedAttempts, job
+from support.parts.isolation import IsolatedAttempts, job
 
 async def main(folder, type_):
     attempts = IsolatedAttempts()
@@ -63,7 +63,7 @@ async def test_what_a_process_had_started_is_reaped_where_that_is_ours(tmp_path:
 
 FIRST_PROCESS = """
 import asyncio, ctypes, os, pathlib, signal, sys
-from support.isolation import IsolatedAttempts, is_left, job, until
+from support.parts.isolation import IsolatedAttempts, is_left, job, until
 
 SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0) == 0

@@ -11,12 +11,12 @@ import pytest_asyncio
 
 from asyncjob.app.context import Stop
 from asyncjob.lifecycle.phases import Phase, Reason
-from support.isolated_family_app import app
-from support.isolation import IsolatedAttempts, begin_with, is_left, job, until
+from support.apps.isolated_family import app
+from support.parts.isolation import IsolatedAttempts, begin_with, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-TARGET = "support.isolated_family_app:app"
+TARGET = "support.apps.isolated_family:app"
 
 
 @dataclass
@@ -70,7 +70,7 @@ async def test_one_that_cannot_be_opened_fails_the_attempt_and_the_next_has_a_ne
     error: Any = move.fields["error"]
     assert error["type"] == "ResourceError"
     why = "cannot be opened: ConnectionRefusedError: the pool is dry"
-    assert error["message"] == f"resource (support.isolated_family_app.pool) {why}"
+    assert error["message"] == f"resource (support.apps.isolated_family.pool) {why}"
     await until(lambda: not is_left(pid), "the process is replaced")
     (harness.folder / "dry").unlink()
     assert (await harness.attempts.result("uses"))[1] != pid

@@ -15,8 +15,8 @@ from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.metrics import Metrics
-from support.callbacks import ignore
-from support.isolation import IsolatedAttempts, is_alive, is_left, job, until
+from support.parts.callbacks import ignore
+from support.parts.isolation import IsolatedAttempts, is_alive, is_left, job, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

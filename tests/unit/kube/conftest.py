@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from asyncjob.kube import ClusterAccess, KubeSession, load_access
-from support.kube_answers import Server
+from support.loopback.kube_answers import Server
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import yaml
 
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.watch import open_watch, read_events
-from support.certificates import self_signed
+from support.loopback.certificates import self_signed
 
 ANSWER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

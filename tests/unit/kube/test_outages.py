@@ -25,8 +25,8 @@ from asyncjob.names import JOBS, collection_path
 from asyncjob_simulation.apiserver import Call, Fault, MemoryAccess, MemoryConnections
 from asyncjob_simulation.apiserver.faults import NO_FAULT
 from asyncjob_simulation.event_loop import SimulationLoop
-from support.builders import job
-from support.memory import memory_server
+from support.in_memory.memory import memory_server
+from support.objects.builders import job
 
 PATH = collection_path("default", JOBS)
 CLIENTS = 100

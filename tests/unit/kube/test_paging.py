@@ -20,7 +20,7 @@ from asyncjob.kube.paging import (
     PageTooLargeError,
 )
 from asyncjob.kube.session import METADATA_LIST_TYPE
-from support.kube_answers import Server, error
+from support.loopback.kube_answers import Server, error
 
 
 class Collection:

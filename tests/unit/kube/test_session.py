@@ -24,7 +24,7 @@ from asyncjob.errors import (
 )
 from asyncjob.kube import ClusterAccess, KubeSession, watch
 from asyncjob.kube.transport import KubeRequest
-from support.kube_answers import Server, error, hang_up, ok
+from support.loopback.kube_answers import Server, error, hang_up, ok
 
 
 async def test_a_merge_patch_says_what_it_is_and_who_sends_it(

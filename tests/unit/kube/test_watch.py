@@ -23,7 +23,7 @@ from asyncjob.kube import watch as watch_function
 from asyncjob.kube.informer import MAX_WATCH_FAILURES, WatchObserver, run_informer
 from asyncjob.kube.pacing import HEALTHY_ROUND_SECONDS, ExponentialBackoff, RoundPacer
 from asyncjob.kube.transport import keepalive_socket
-from support.kube_answers import Server, error, event, hang_up, ok, stream
+from support.loopback.kube_answers import Server, error, event, hang_up, ok, stream
 
 watch_module = __import__(watch_function.__module__, fromlist=["MAX_SILENCE_SECONDS"])
 GONE: JsonObject = {

@@ -17,7 +17,7 @@ from asyncjob.lifecycle.phase_change import (
 )
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY, Category
-from support.builders import at, running, stored
+from support.objects.builders import at, running, stored
 
 ME = LeaseHolder("worker-0", "worker-0-uid", "worker-0/1")
 

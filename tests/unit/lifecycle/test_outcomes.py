@@ -14,7 +14,7 @@ from asyncjob.lifecycle.phase_change import (
 )
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import MAX_REQUESTED_DELAY_SECONDS, Backoff, EffectivePolicy
-from support.builders import at, running
+from support.objects.builders import at, running
 
 NO_LUCK = Failure(type="ValueError", category="Internal", message="no luck")
 FIXED = EffectivePolicy(backoff=Backoff.FIXED, initial_delay_seconds=5.0, jitter=0.0)

@@ -4,7 +4,7 @@ from typing import Any
 
 from asyncjob.lifecycle.derived_jobs import RERUN_FIELDS, is_rerun_of, rerun_manifest
 from asyncjob.models import AsyncJobSpec
-from support.snapshots import raw
+from support.objects.snapshots import raw
 
 LEFT_BEHIND = {
     "notBefore",

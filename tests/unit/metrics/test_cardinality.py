@@ -26,8 +26,8 @@ from asyncjob_operator.telemetry.job_metrics import (
 )
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from asyncjob_worker.metrics import Metrics as WorkerMetrics
-from support.promql import series_names
-from support.snapshots import job
+from support.cluster.promql import series_names
+from support.objects.snapshots import job
 
 MANY = 10_000
 TELLING = {series for spec in TABLE for series in series_names(spec)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob.metrics import OTHER_LABEL, TABLE, CardinalityLimit, Component, MetricSpec, MetricType
-from support.promql import series_names
+from support.cluster.promql import series_names
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/metrics.md").read_text(encoding="utf-8")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.promql import (
+from support.cluster.promql import (
     alert_rules,
     dashboard_panels,
     dashboard_queries,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.stores import CREDENTIALS
+from support.loopback.stores import CREDENTIALS
 
 
 @pytest.fixture

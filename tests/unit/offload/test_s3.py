@@ -17,7 +17,7 @@ from asyncjob.offload import (
 )
 from asyncjob.offload.addresses import split_checksum
 from asyncjob.offload.transfer import result_reference
-from support.stores import BUCKET, FaultyS3, good_s3
+from support.loopback.stores import BUCKET, FaultyS3, good_s3
 
 pytestmark = pytest.mark.usefixtures("s3_credentials")
 

@@ -25,7 +25,7 @@ from asyncjob_operator.core.admission.reservations import (
 )
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import QueueLimits, StartRateLimit
-from support.snapshots import at, stamp
+from support.objects.snapshots import at, stamp
 
 NOW = Now(monotonic=100.0, wall=1_800_000_000.0)
 

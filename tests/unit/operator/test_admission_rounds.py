@@ -17,8 +17,8 @@ from asyncjob_operator.controllers.workqueue import DelayingQueue, ItemBackoff
 from asyncjob_operator.core.admission.plan import AdmissionPlan
 from asyncjob_operator.core.admission.reservations import Reservation
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.fake_session import FakeSession
-from support.snapshots import at
+from support.in_memory.fake_session import FakeSession
+from support.objects.snapshots import at
 
 PATH = queue_path("ns", "q")
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from support.schedules import (
+from support.objects.schedules import (
     child,
     decided,
     name_at,

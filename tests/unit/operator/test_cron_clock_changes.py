@@ -8,7 +8,7 @@ import pytest
 from asyncjob_dev.reference.resources import CLOCK_CHANGES, SCHEDULES, early_runs, runs
 from asyncjob_operator.core.schedules.calendar import parse_schedule
 from asyncjob_operator.core.schedules.view import format_epoch
-from support.schedules import utc
+from support.objects.schedules import utc
 
 PAGE = Path(__file__).parents[3] / "docs/explanation/schedules-and-clock-changes.md"
 

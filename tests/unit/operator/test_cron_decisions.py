@@ -10,7 +10,7 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.decide import decide_cron_job
 from asyncjob_operator.core.schedules.snapshot import DeleteJobs, WriteStatus, recheck_at
 from asyncjob_operator.core.schedules.view import read_cron_job
-from support.schedules import (
+from support.objects.schedules import (
     ME,
     child,
     decided,

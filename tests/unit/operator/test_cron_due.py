@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob_operator.core.schedules.due_runs import fires_at
 from asyncjob_operator.core.schedules.view import format_epoch, read_cron_job
-from support.schedules import (
+from support.objects.schedules import (
     ME,
     decided,
     name_at,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.cron_replicas import CronJobStore, Replica, store_of
+from support.parts.cron_replicas import CronJobStore, Replica, store_of
 
 ONE = {"misfirePolicy": "FireOnce", "successfulJobsHistoryLimit": 0}
 

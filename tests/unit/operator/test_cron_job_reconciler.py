@@ -30,9 +30,9 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.jobs import run_body
 from asyncjob_operator.core.schedules.view import Run, read_cron_job
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.fake_session import FakeSession
-from support.schedules import raw_cron, seconds, settled
-from support.vitals import quarantine
+from support.in_memory.fake_session import FakeSession
+from support.objects.schedules import raw_cron, seconds, settled
+from support.parts.vitals import quarantine
 
 PATH = cron_job_path("ns", "nightly")
 STATUS = cron_job_status_path("ns", "nightly")

@@ -19,9 +19,9 @@ from asyncjob_operator.controllers.cron_job_evaluator import (
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.kube.clock import current_time
 from asyncjob_operator.telemetry.quarantine import Quarantine
-from support import vitals
-from support.fake_session import FakeSession
-from support.schedules import raw_cron
+from support.in_memory.fake_session import FakeSession
+from support.objects.schedules import raw_cron
+from support.parts import vitals
 
 PATH = collection_path("ns", CRON_JOBS)
 

@@ -22,7 +22,7 @@ from asyncjob_operator.core.schedules.snapshot import (
     WriteStatus,
 )
 from asyncjob_operator.core.schedules.view import Run, read_cron_job, runs_to_json
-from support.schedules import (
+from support.objects.schedules import (
     ME,
     OTHER,
     child,

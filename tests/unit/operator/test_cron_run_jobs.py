@@ -14,8 +14,8 @@ from asyncjob_operator.core.schedules.jobs import (
     scheduled_job,
 )
 from asyncjob_operator.core.schedules.view import Run, read_cron_job
-from support.schedules import name_at, raw_cron, seconds
-from support.snapshots import CREATED, EPOCH, raw, stamp
+from support.objects.schedules import name_at, raw_cron, seconds
+from support.objects.snapshots import CREATED, EPOCH, raw, stamp
 
 HOURLY = "2026-11-20T03:00"
 RUN = Run(name_at(HOURLY), int(seconds(HOURLY)))

@@ -18,7 +18,7 @@ from asyncjob_operator.core.schedules.calendar import (
     zone_names,
 )
 from asyncjob_operator.core.schedules.view import format_epoch
-from support.schedules import seconds, utc
+from support.objects.schedules import seconds, utc
 
 
 def schedule(text: str, zone: str = "UTC", seed: str = "ns/nightly") -> Schedule:

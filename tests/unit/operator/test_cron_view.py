@@ -14,7 +14,7 @@ from asyncjob_operator.core.schedules.view import (
     read_cron_job,
     runs_to_json,
 )
-from support.schedules import seconds
+from support.objects.schedules import seconds
 
 
 def test_what_a_spec_leaves_out_has_the_schemas_defaults() -> None:

@@ -8,7 +8,7 @@ import pytest
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.loops import REQUEUE_BATCH, run_requeue_timer
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.vitals import loop_health
+from support.parts.vitals import loop_health
 
 LOOK_SECONDS = 0.002
 

@@ -16,7 +16,7 @@ from asyncjob_operator.core.decision import (
     RefuseRedrive,
 )
 from asyncjob_operator.core.policies.deduplication import takes_precedence
-from support.snapshots import at, job, judged, moved, seen, stamp
+from support.objects.snapshots import at, job, judged, moved, seen, stamp
 
 DEDUP = {"deduplicationId": "one"}
 

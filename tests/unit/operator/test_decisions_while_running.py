@@ -16,7 +16,7 @@ from asyncjob_operator.core.liveness import ContainerTermination, HolderStatus
 from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.options import DecisionOptions, QueueView
 from asyncjob_operator.core.snapshot import Snapshot, observe
-from support.snapshots import (
+from support.objects.snapshots import (
     POD,
     POD_UID,
     WORKER,

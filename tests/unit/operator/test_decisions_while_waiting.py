@@ -11,7 +11,7 @@ from asyncjob_operator.core.decision import Admit, CancelDeleted, ChangePhase, U
 from asyncjob_operator.core.dependencies import Dependencies, DependencyState
 from asyncjob_operator.core.options import QueueLimits, QueueView, StartRateLimit
 from asyncjob_operator.core.snapshot import observe
-from support.snapshots import at, job, judged, moved, seen, stamp
+from support.objects.snapshots import at, job, judged, moved, seen, stamp
 
 WAITING = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
 

@@ -6,8 +6,8 @@ import pytest
 
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
-from support.operator_harness import OperatorHarness
-from support.snapshots import raw, stamp
+from support.objects.snapshots import raw, stamp
+from support.parts.operator_harness import OperatorHarness
 
 ID = {"deduplicationId": "one"}
 LIST = ("GET", collection_path("ns", JOBS))

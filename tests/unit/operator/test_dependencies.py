@@ -5,7 +5,7 @@ import pytest
 from asyncjob_operator.controllers.job_evaluator import MAX_EVALUATED_AT_ONCE
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.retention import FinishedJob
-from support.operator_harness import OperatorHarness
+from support.parts.operator_harness import OperatorHarness
 
 ANY = {"outcome": "Any"}
 GIVEN_UP = "DeadLetter DependencyFailed cannot start: "

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_harness import OperatorHarness
-from support.snapshots import raw
+from support.objects.snapshots import raw
+from support.parts.operator_harness import OperatorHarness
 
 ANY = {"outcome": "Any"}
 GIVEN_UP = "DeadLetter DependencyFailed cannot start: "

@@ -7,7 +7,7 @@ import pytest
 
 from asyncjob_operator.core.dependencies import find_cycle
 from asyncjob_operator.core.options import DecisionOptions
-from support.operator_harness import OperatorHarness
+from support.parts.operator_harness import OperatorHarness
 
 ANY = {"outcome": "Any"}
 GIVEN_UP = "DeadLetter DependencyFailed cannot start: "

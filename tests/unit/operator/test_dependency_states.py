@@ -23,7 +23,7 @@ from asyncjob_operator.core.dependencies import (
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies.cancellation import cancel_source, cascade_cancel
 from asyncjob_operator.core.policies.dead_letters import fail_on_dependency
-from support.snapshots import at, job, seen
+from support.objects.snapshots import at, job, seen
 
 
 def related(name: str, phase: Phase = Phase.SUCCEEDED, reason: str = "") -> RelatedJob:

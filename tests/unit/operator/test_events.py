@@ -5,8 +5,8 @@ from typing import Any
 from asyncjob.errors import ForbiddenError
 from asyncjob_operator.controllers.events import EVENT_BURST
 from asyncjob_operator.core.events import HOUR, event_body, job_event, namespace_event, queue_event
-from support.event_recorder import EventRecorderHarness
-from support.snapshots import job
+from support.objects.snapshots import job
+from support.parts.event_recorder import EventRecorderHarness
 
 
 async def test_a_burst_is_told_then_one_every_few_seconds() -> None:

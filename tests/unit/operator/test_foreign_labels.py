@@ -5,10 +5,10 @@ from typing import Any
 from asyncjob_operator.cache.scheduled_jobs import MAX_NAMES, MAX_ORPHANS
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
-from support.audience import Audience
-from support.schedules import raw_cron, settled
-from support.snapshots import POD, POD_UID, roll_lease, running, stamp
-from support.vitals import quarantine
+from support.objects.schedules import raw_cron, settled
+from support.objects.snapshots import POD, POD_UID, roll_lease, running, stamp
+from support.parts.audience import Audience
+from support.parts.vitals import quarantine
 
 CRON = "uid-nightly"
 

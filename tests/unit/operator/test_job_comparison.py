@@ -8,10 +8,10 @@ from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.names import job_path
 from asyncjob_operator.controllers.job_informer import JobResync, load_jobs
 from asyncjob_operator.kube.clock import current_time
-from support.evaluation import Evaluation, evaluation
-from support.fake_session import FakeSession, Object
-from support.snapshots import raw
-from support.vitals import quarantine
+from support.in_memory.fake_session import FakeSession, Object
+from support.objects.snapshots import raw
+from support.parts.evaluation import Evaluation, evaluation
+from support.parts.vitals import quarantine
 
 
 class Server(FakeSession):

@@ -7,8 +7,8 @@ import pytest
 from asyncjob.json_types import JsonObject
 from asyncjob_operator.core.decision import ChangePhase
 from asyncjob_operator.core.now import Now, to_epoch
-from support.evaluation import evaluation
-from support.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
+from support.objects.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
+from support.parts.evaluation import evaluation
 
 
 class JobEvaluatorHarness:

@@ -16,8 +16,8 @@ from asyncjob_operator.telemetry.job_metrics import (
     JobStats,
 )
 from asyncjob_operator.telemetry.metrics import RECOVERY_REASONS, REPAIR_KINDS, OperatorMetrics
-from support.evaluation import evaluation
-from support.snapshots import at, job, raw, running
+from support.objects.snapshots import at, job, raw, running
+from support.parts.evaluation import evaluation
 
 QUEUE = {"namespace": "ns", "queue": "default"}
 TYPED = {**QUEUE, "type": "test"}

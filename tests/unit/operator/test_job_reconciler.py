@@ -29,10 +29,10 @@ from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time, monotonic
 from asyncjob_operator.kube.paths import leases_path, pods_path
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.evaluation import evaluation
-from support.fake_session import FakeSession
-from support.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
-from support.vitals import quarantine
+from support.in_memory.fake_session import FakeSession
+from support.objects.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
+from support.parts.evaluation import evaluation
+from support.parts.vitals import quarantine
 
 JOB = job_path("ns", "job")
 STATUS = job_status_path("ns", "job")

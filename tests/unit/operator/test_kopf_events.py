@@ -15,10 +15,10 @@ from asyncjob_operator.kopf_collections import queue_collection
 from asyncjob_operator.loops import ResyncTimer
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import HealthMonitor
-from support import builders
-from support.audience import Audience
-from support.fake_session import FakeSession
-from support.vitals import quarantine
+from support.in_memory.fake_session import FakeSession
+from support.objects import builders
+from support.parts.audience import Audience
+from support.parts.vitals import quarantine
 
 NAMESPACE = "default"
 PATH = collection_path(None, QUEUES)

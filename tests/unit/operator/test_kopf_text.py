@@ -10,8 +10,8 @@ from asyncjob.json_types import as_object
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob_operator.core.schedules.view import read_cron_job
 from asyncjob_operator.kube.kopf_text import MAX_PASSED_BYTES, readable_line, readable_page
-from support import builders
-from support.schedules import raw_cron
+from support.objects import builders
+from support.objects.schedules import raw_cron
 
 DEEP = '{"f:a":' * 1100 + "{}" + "}" * 1100
 PLACES = {

@@ -32,7 +32,7 @@ from asyncjob_operator.options import settings_from_environment
 from asyncjob_operator.settings import JobWatchSource
 from asyncjob_operator.supervision import supervise
 from asyncjob_operator.telemetry.loop_health import LoopHealth
-from support.vitals import loop_health
+from support.parts.vitals import loop_health
 
 SOURCES = Path(asyncjob_operator.__file__).parent
 

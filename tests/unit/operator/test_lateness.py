@@ -4,7 +4,7 @@ import pytest
 
 from asyncjob_operator.controllers.job_informer import SHOWN_SECONDS, WatchLag
 from asyncjob_operator.controllers.workqueue import DelayingQueue
-from support.snapshots import at, stamp
+from support.objects.snapshots import at, stamp
 
 
 def test_an_agenda_is_as_late_as_the_deadline_that_was_due_first() -> None:

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
-from support.fake_session import FakeSession
+from support.in_memory.fake_session import FakeSession
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/home/leases/asyncjob-operator"
 

@@ -12,11 +12,11 @@ import pytest
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
-from support.audience import Audience
-from support.calls import calls_of
-from support.schedules import raw_cron, settled
-from support.snapshots import roll_lease, running, stamp
-from support.vitals import quarantine
+from support.judging.calls import calls_of
+from support.objects.schedules import raw_cron, settled
+from support.objects.snapshots import roll_lease, running, stamp
+from support.parts.audience import Audience
+from support.parts.vitals import quarantine
 
 FEW, MANY = 100, 1000
 CRON = "uid-nightly"

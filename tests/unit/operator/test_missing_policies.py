@@ -14,8 +14,8 @@ from asyncjob_operator.kube.preflight import (
     POLICIES_NOT_READABLE,
     find_missing_policies,
 )
-from support.fake_session import OPERATOR, FakeSession, Object
-from support.vitals import loop_health
+from support.in_memory.fake_session import OPERATOR, FakeSession, Object
+from support.parts.vitals import loop_health
 
 NAMES = [policy.name for policy in POLICIES]
 ADMISSION, RBAC = "admissionregistration.k8s.io", "rbac.authorization.k8s.io"

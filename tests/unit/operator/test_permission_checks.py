@@ -22,7 +22,7 @@ from asyncjob_operator.settings import Settings
 from asyncjob_operator.startup_checks import required_permissions, wait_for_prerequisites
 from asyncjob_simulation.apiserver import Call, Fault, MemoryAccess, MemoryConnections
 from asyncjob_simulation.event_loop import SimulationLoop
-from support.memory import memory_server
+from support.in_memory.memory import memory_server
 
 
 class Reviews:

@@ -31,11 +31,11 @@ from asyncjob_operator.telemetry.quarantine import (
     ObjectRef,
     Quarantine,
 )
-from support.builders import cron_job
-from support.callbacks import ignore
-from support.evaluation import evaluation
-from support.fake_session import FakeSession
-from support.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
+from support.in_memory.fake_session import FakeSession
+from support.objects.builders import cron_job
+from support.objects.snapshots import POD, POD_UID, at, raw, roll_lease, running, stamp
+from support.parts.callbacks import ignore
+from support.parts.evaluation import evaluation
 
 
 def nest(levels: int) -> Any:

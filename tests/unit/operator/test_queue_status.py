@@ -7,8 +7,8 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.queue_stats import QueueStats, Throughput, shown_stats, stats_fields
-from support.operator_harness import OperatorHarness
-from support.snapshots import raw, stamp
+from support.objects.snapshots import raw, stamp
+from support.parts.operator_harness import OperatorHarness
 
 
 def numbers(**changes: Any) -> QueueStats:

@@ -3,7 +3,7 @@
 from asyncjob_operator.core.admission.rate_window import RateWindow
 from asyncjob_operator.core.admission.reservations import Reservation, StartRecord
 from asyncjob_operator.core.options import StartRateLimit
-from support.snapshots import at, stamp
+from support.objects.snapshots import at, stamp
 
 TEN = StartRateLimit(10, 1)
 

@@ -4,7 +4,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.admission.reservations import Reservation, is_active, is_reclaimable
-from support.snapshots import job, stamp
+from support.objects.snapshots import job, stamp
 
 STAY = stamp(0)
 

@@ -28,11 +28,11 @@ from asyncjob_operator.core.options import QueueLimits
 from asyncjob_operator.core.queue_stats import MAX_INT32, QueueStats, stats_fields
 from asyncjob_operator.core.workers import MAX_SLOTS, QueueWorkers, worker_record
 from asyncjob_operator.telemetry.quarantine import Quarantine
-from support.audience import Audience
-from support.callbacks import ignore
-from support.fake_session import FakeSession
-from support.operator_harness import OperatorHarness
-from support.snapshots import at, roll_lease, stamp
+from support.in_memory.fake_session import FakeSession
+from support.objects.snapshots import at, roll_lease, stamp
+from support.parts.audience import Audience
+from support.parts.callbacks import ignore
+from support.parts.operator_harness import OperatorHarness
 
 PATHS = [queue_status_path("ns", name) for name in ("bad", "good")]
 

@@ -16,7 +16,7 @@ from asyncjob_operator.core.retention import (
     plan_removals,
     removable_in_queue,
 )
-from support.snapshots import EPOCH, raw, stamp
+from support.objects.snapshots import EPOCH, raw, stamp
 
 OPTIONS = RetentionOptions()
 KEYED = {"idempotencyKey": "k"}

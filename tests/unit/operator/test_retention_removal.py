@@ -25,10 +25,10 @@ from asyncjob_operator.core.events import KubernetesEvent
 from asyncjob_operator.core.options import DAY, OPEN_QUEUE, RetentionOptions
 from asyncjob_operator.core.retention import FinishedJob
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.callbacks import ignore
-from support.fake_session import FakeSession
-from support.snapshots import EPOCH, at, job, raw, stamp
-from support.vitals import quarantine
+from support.in_memory.fake_session import FakeSession
+from support.objects.snapshots import EPOCH, at, job, raw, stamp
+from support.parts.callbacks import ignore
+from support.parts.vitals import quarantine
 
 
 class RetentionHarness:

@@ -6,7 +6,7 @@ from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.options import OPEN_QUEUE, QueueLimits, QueueView
 from asyncjob_operator.core.snapshot import awaits_claim, is_claimable, observe
-from support.snapshots import at, job, running, stamp
+from support.objects.snapshots import at, job, running, stamp
 
 
 def test_a_job_seen_twice_unchanged_is_known_since_the_first_time() -> None:

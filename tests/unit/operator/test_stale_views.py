@@ -4,8 +4,8 @@ from typing import Any
 
 from asyncjob.json_types import JsonObject
 from asyncjob_operator.cache.versions import MAX_REMEMBERED_DELETED, VersionTracker
-from support.audience import Audience
-from support.snapshots import POD, POD_UID, WORKER, raw, roll_lease, running
+from support.objects.snapshots import POD, POD_UID, WORKER, raw, roll_lease, running
+from support.parts.audience import Audience
 
 QUEUE = ("ns", "default")
 

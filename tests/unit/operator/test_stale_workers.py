@@ -18,8 +18,8 @@ from asyncjob_operator.core.workers import (
 )
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.fake_session import FakeSession
-from support.vitals import quarantine
+from support.in_memory.fake_session import FakeSession
+from support.parts.vitals import quarantine
 
 TIMEOUT = 120.0
 PATH = leases_path("ns")

@@ -5,7 +5,7 @@ from typing import Any
 from asyncjob.deep_json import TruncatedObject
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob_operator.cache.statuses import StatusCache
-from support.snapshots import raw, running
+from support.objects.snapshots import raw, running
 
 HISTORY: Any = [{"time": "2027-01-15T08:00:00Z", "phase": "Queued", "attempt": 0}]
 

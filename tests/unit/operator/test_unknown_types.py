@@ -22,8 +22,8 @@ from asyncjob_operator.core.workers import (
     UnservedType,
     worker_record,
 )
-from support.snapshots import LEASE_SECONDS as DURATION
-from support.snapshots import at, job, judged, moved, roll_lease, seen
+from support.objects.snapshots import LEASE_SECONDS as DURATION
+from support.objects.snapshots import at, job, judged, moved, roll_lease, seen
 
 STRICT = QueueView(dead_letters_unknown_types=True)
 MISSING = UnservedType(since=0.0, live_workers=2, listed_types=("a", "b"))

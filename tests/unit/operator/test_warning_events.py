@@ -14,8 +14,8 @@ from asyncjob_operator.controllers.events import (
     UnservedQueueEvents,
 )
 from asyncjob_operator.core.events import HOUR, EventReason, KubernetesEvent, event_body, job_event
-from support.event_recorder import EventRecorderHarness
-from support.snapshots import job
+from support.objects.snapshots import job
+from support.parts.event_recorder import EventRecorderHarness
 
 Queue = tuple[str, str]
 

@@ -9,7 +9,7 @@ from asyncjob_operator.core.liveness import (
     read_pod,
     status_written,
 )
-from support.snapshots import EPOCH, stamp
+from support.objects.snapshots import EPOCH, stamp
 
 
 def pod(status: dict[str, Any], **meta: Any) -> Any:

@@ -8,8 +8,8 @@ from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.kube.leader_election import AlwaysLeader
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
-from support.fake_session import FakeSession
-from support.schedules import raw_cron
+from support.in_memory.fake_session import FakeSession
+from support.objects.schedules import raw_cron
 
 
 async def order(todo: WorkQueue) -> list[str]:

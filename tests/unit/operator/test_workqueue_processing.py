@@ -9,7 +9,7 @@ from asyncjob_operator.controllers.workqueue import (
     WorkQueue,
 )
 from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef
-from support.vitals import loop_health, quarantine
+from support.parts.vitals import loop_health, quarantine
 
 
 class Actor:

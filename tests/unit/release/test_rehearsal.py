@@ -28,7 +28,7 @@ from asyncjob_dev.rehearsal.metadata import (
     wheel_problems,
 )
 from asyncjob_dev.release.store import DISTRIBUTIONS as RELEASED_FOLDERS
-from support.jobs import until
+from support.driven.jobs import until
 
 ROOT = Path(__file__).parents[3]
 

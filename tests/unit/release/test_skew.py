@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.crd_compatibility import incompatibilities
-from support.releases import RELEASES, ROOT, Release
+from support.cluster.releases import RELEASES, ROOT, Release
+from support.judging.crd_compatibility import incompatibilities
 
 FILES = ("asyncjobs.yaml", "asyncqueues.yaml", "asynccronjobs.yaml")
 

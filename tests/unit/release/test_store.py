@@ -18,7 +18,7 @@ from asyncjob_dev.release.store import (
     versions,
 )
 from asyncjob_dev.release.writes import SAMPLE_LIVES, record_lives
-from support.releases import RELEASES, ROOT, Release
+from support.cluster.releases import RELEASES, ROOT, Release
 
 DIGEST = f"sha256:{'0a' * 32}"
 PINNED = f"--base=python:3.11-slim@{DIGEST}"

@@ -11,8 +11,8 @@ from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, canon
 from asyncjob_simulation.apiserver.errors import PolicyError, StatusError
 from asyncjob_simulation.apiserver.installation import ROOT, manifests
 from asyncjob_simulation.apiserver.schema import Findings, Schema
-from support.builders import at
-from support.memory import memory_admin, memory_server
+from support.in_memory.memory import memory_admin, memory_server
+from support.objects.builders import at
 
 QUEUES = "/apis/asyncjob.dev/v1alpha1/namespaces/default/asyncqueues"
 

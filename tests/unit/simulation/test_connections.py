@@ -25,8 +25,8 @@ from asyncjob_simulation.apiserver import (
     MemoryConnections,
     ScriptedFaults,
 )
-from support.builders import job
-from support.memory import Clock, memory_server
+from support.in_memory.memory import Clock, memory_server
+from support.objects.builders import job
 
 PATH = collection_path("default", JOBS)
 

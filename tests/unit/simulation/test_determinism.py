@@ -8,16 +8,16 @@ from typing import Any
 from asyncjob.names import JOBS, collection_path
 from asyncjob_simulation.apiserver import ApiServer
 from asyncjob_simulation.apiserver.installation import ROOT
-from support.builders import job
-from support.memory import memory_server
+from support.in_memory.memory import memory_server
+from support.objects.builders import job
 
 PROGRAM = """
 import hashlib, itertools, uuid
 ids = itertools.count()
 uuid.uuid4 = lambda: uuid.UUID(int=next(ids))  # ids of claims, which the tests choose by chance
 from support.forbidden import CASES, ForbiddenSetup
-from support.identities import Space
-from support.memory import memory_admin, memory_server
+from support.cluster.identities import Space
+from support.in_memory.memory import memory_admin, memory_server
 
 server = memory_server(seed=7)
 said = hashlib.sha256()

@@ -9,8 +9,8 @@ from asyncjob.names import QUEUES, collection_path, queue_path
 from asyncjob_operator.core.options import OPEN_QUEUE, read_queue
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.knowledge import Knowledge
-from support.builders import queue
-from support.memory import memory_admin, memory_server
+from support.in_memory.memory import memory_admin, memory_server
+from support.objects.builders import queue
 
 PATH = queue_path(NAMESPACE, "q")
 

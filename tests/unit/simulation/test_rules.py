@@ -2,11 +2,11 @@
 
 import pytest
 
-from support.api import Client
+from support.cluster.api import Client
+from support.cluster.identities import Space
 from support.forbidden import CASES, Case, ForbiddenSetup
 from support.forbidden.case import NUMBERS
-from support.identities import Space
-from support.memory import memory_admin, memory_server
+from support.in_memory.memory import memory_admin, memory_server
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Worker
-from support.builders import job
-from support.identities import Space
-from support.memory import memory_admin, memory_server
+from support.cluster.identities import Space
+from support.in_memory.memory import memory_admin, memory_server
+from support.objects.builders import job
 
 JOBS_IN_ALL = 20
 NAMESPACE = "work"

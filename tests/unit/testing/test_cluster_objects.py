@@ -9,7 +9,7 @@ from asyncjob import JobContext, WorkerApp
 from asyncjob.errors import AlreadyExistsError, InvalidError, ObjectNotFoundError
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.testing import FakeCluster, NotFakedError
-from support import builders
+from support.objects import builders
 
 app = WorkerApp()
 

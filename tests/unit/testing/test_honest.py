@@ -1,6 +1,6 @@
 """How tests judge that one tenant made another wait."""
 
-from support.honest import FACTOR, FLOOR, harm
+from support.tenants.honest import FACTOR, FLOOR, harm
 
 QUICK = [0.1] * 5
 SLOW = [1.0] * 5

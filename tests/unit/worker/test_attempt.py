@@ -15,8 +15,8 @@ from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
-from support.callbacks import ignore
-from support.worker_parts import attempt_services, held, job
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import attempt_services, held, job
 
 
 class Picky(BaseModel):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog, partition_of
-from support.worker_parts import candidate
+from support.parts.worker_parts import candidate
 
 MINE = [0] * PARTITIONS
 

@@ -14,7 +14,7 @@ from asyncjob.kube import WatchEvent
 from asyncjob.kube.informer import UNOBSERVED
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
-from support.worker_parts import ScriptedSession
+from support.parts.worker_parts import ScriptedSession
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
 Step = WatchEvent | Exception

@@ -11,7 +11,7 @@ from asyncjob.kube.informer import UNOBSERVED
 from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher, RowReader
 from asyncjob_worker.settings import Settings
-from support.worker_parts import ScriptedSession, candidate
+from support.parts.worker_parts import ScriptedSession, candidate
 
 ROWS = 200_000
 ONE_TIDYING = MAX_STALE_ENTRIES + 100

@@ -29,8 +29,8 @@ from asyncjob.errors import (
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
-from support.child_jobs import an_order, stored, submit
-from support.worker_parts import Call, Pauses, ScriptedSession, held, job
+from support.parts.child_jobs import an_order, stored, submit
+from support.parts.worker_parts import Call, Pauses, ScriptedSession, held, job
 
 NO_RIGHT = 'asyncjobs.asyncjob.dev is forbidden: User "w" cannot create resource "asyncjobs"'
 BY_POLICY = "ValidatingAdmissionPolicy 'payload-source.asyncjob.dev' denied: may not get secrets"

@@ -21,9 +21,9 @@ from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
-from support.callbacks import ignore
-from support.child_jobs import an_order, stored
-from support.worker_parts import Call, Pauses, ScriptedSession, attempt_services, held
+from support.parts.callbacks import ignore
+from support.parts.child_jobs import an_order, stored
+from support.parts.worker_parts import Call, Pauses, ScriptedSession, attempt_services, held
 
 
 @pytest.fixture

@@ -26,11 +26,11 @@ from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.ownership import EnforcementCheck
-from support.builders import job as raw_job
-from support.callbacks import ignore
-from support.identities import Space
-from support.memory import memory_admin, memory_server
-from support.worker_parts import ME, Call, Pauses, ScriptedSession, an_app, candidate, job
+from support.cluster.identities import Space
+from support.in_memory.memory import memory_admin, memory_server
+from support.objects.builders import job as raw_job
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import ME, Call, Pauses, ScriptedSession, an_app, candidate, job
 
 LOST = UnknownOutcomeError("no answer")
 TAKEN = ConflictError("changed")

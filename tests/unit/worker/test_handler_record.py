@@ -21,8 +21,8 @@ from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
-from support.callbacks import ignore, no_children
-from support.worker_parts import held, no_cluster, no_hooks
+from support.parts.callbacks import ignore, no_children
+from support.parts.worker_parts import held, no_cluster, no_hooks
 
 STAY = threading.Event()
 

@@ -16,8 +16,8 @@ from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
 from asyncjob_worker.leases.held_job import HeldJob, no_reaction
-from support.callbacks import ignore
-from support.worker_parts import held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import held
 
 PATIENCE = 30.0
 

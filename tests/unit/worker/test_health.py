@@ -22,7 +22,7 @@ from asyncjob_worker.health import (
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.settings import Settings
-from support.probes import Probes
+from support.processes.probes import Probes
 
 LIMIT = 5.0
 

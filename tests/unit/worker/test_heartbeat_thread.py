@@ -18,8 +18,8 @@ from asyncjob_worker.leases.stall_detector import (
     current_line,
 )
 from asyncjob_worker.metrics import Metrics
-from support.callbacks import ignore
-from support.worker_parts import held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import held
 
 LEASE = 60.0
 

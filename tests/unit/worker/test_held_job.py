@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from asyncjob.app.context import Stop
-from support.worker_parts import held
+from support.parts.worker_parts import held
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.permutations(Stop, 2)))

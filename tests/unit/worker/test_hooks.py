@@ -16,7 +16,7 @@ from asyncjob_worker.execution import hooks as module
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.hooks import HookEvents, Hooks, job_ended_event
 from asyncjob_worker.settings import Settings
-from support.worker_parts import ME, NOW, held
+from support.parts.worker_parts import ME, NOW, held
 
 NOTHING = Resources({})
 

@@ -9,7 +9,7 @@ from asyncjob.app.context import Stop
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.io_retry import AttemptStopped, run_unless_stopped
 from asyncjob_worker.leases.held_job import HeldJob, no_reaction
-from support.worker_parts import held
+from support.parts.worker_parts import held
 
 
 class Never:

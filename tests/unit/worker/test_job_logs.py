@@ -8,7 +8,7 @@ import pytest
 from asyncjob.logs import LogFormat, configure_logging
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.tracing import job_log_context
-from support.worker_parts import held
+from support.parts.worker_parts import held
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 

@@ -15,8 +15,8 @@ from asyncjob_worker.leases.heartbeat_lag import WINDOW_SECONDS, HeartbeatLag
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.metrics import Metrics
-from support.callbacks import ignore
-from support.worker_parts import ME, ScriptedSession, an_app, candidate, held, job
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import ME, ScriptedSession, an_app, candidate, held, job
 
 TICK = 0.25
 

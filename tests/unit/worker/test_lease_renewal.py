@@ -20,7 +20,7 @@ from asyncjob.errors import (
 from asyncjob_worker.leases import heartbeat, ownership
 from asyncjob_worker.leases.heartbeat import HeartbeatCounts, HeartbeatSender
 from asyncjob_worker.leases.held_job import HeldJob
-from support.worker_parts import Call, ScriptedSession, held, job
+from support.parts.worker_parts import Call, ScriptedSession, held, job
 
 OK: dict[str, Any] = {}
 LEASE = job()["status"]["lease"]

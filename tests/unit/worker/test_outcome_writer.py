@@ -21,7 +21,7 @@ from asyncjob.lifecycle.phase_change import Failure, PhaseChange, fail, succeed
 from asyncjob_worker.leases import ownership
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import MAX_OUTCOME_REFUSALS, OutcomeWriter
-from support.worker_parts import NOW, Call, Pauses, ScriptedSession, held, job
+from support.parts.worker_parts import NOW, Call, Pauses, ScriptedSession, held, job
 
 OK: dict[str, Any] = {}
 LOST = UnknownOutcomeError("no answer")

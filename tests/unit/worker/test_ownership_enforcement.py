@@ -8,7 +8,7 @@ import pytest
 from asyncjob.errors import ConflictError, ForbiddenError, InvalidError
 from asyncjob_worker.errors import PolicyMissingError
 from asyncjob_worker.leases.ownership import MAX_CHECKS, EnforcementCheck
-from support.worker_parts import Pauses, ScriptedSession, candidate
+from support.parts.worker_parts import Pauses, ScriptedSession, candidate
 
 PASSED: dict[str, Any] = {}
 DENIED = ForbiddenError("ValidatingAdmissionPolicy 'ownership.asyncjob.dev' denied request")

@@ -20,8 +20,8 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.offload import Address, Store, offload
 from asyncjob_worker.execution.attempt import Attempt
 from asyncjob_worker.settings import OffloadSettings, Settings
-from support.callbacks import ignore
-from support.worker_parts import Answer, ScriptedSession, attempt_services, held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import Answer, ScriptedSession, attempt_services, held
 
 SECRET = {"secretKeyRef": {"name": "mail", "key": "order"}}
 CONFIG_MAP = {"configMapKeyRef": {"name": "mail", "key": "order"}}

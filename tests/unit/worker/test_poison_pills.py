@@ -11,8 +11,8 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.claiming.selector import ClaimSelector
-from support.callbacks import ignore
-from support.worker_parts import candidate
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import candidate
 
 SLOTS = 16
 TICK = 0.5

@@ -9,8 +9,8 @@ from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.execution.runner import CancelWatcher
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.registration import WorkerLease
-from support.callbacks import ignore
-from support.worker_parts import ME, held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import ME, held
 
 INTERVAL = 15.0
 

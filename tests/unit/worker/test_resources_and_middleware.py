@@ -20,8 +20,8 @@ from asyncjob_worker.execution.handler_task import MiddlewareStarter
 from asyncjob_worker.isolation.executor import HandlerExecutor, RunningHandler
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
-from support.callbacks import ignore
-from support.worker_parts import attempt_services, held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import attempt_services, held
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 TEXT = Resources({str: "resource"})

@@ -26,7 +26,7 @@ from asyncjob_worker.execution.object_store import BoundedThreads, ObjectStoreCl
 from asyncjob_worker.execution.results import ResultStore, looks_large
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import OffloadSettings, Settings
-from support.worker_parts import held
+from support.parts.worker_parts import held
 
 LARGE = "x" * 100
 MAX = 40

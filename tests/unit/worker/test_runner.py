@@ -21,7 +21,7 @@ from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
-from support.worker_parts import attempt_services, held, no_hooks
+from support.parts.worker_parts import attempt_services, held, no_hooks
 
 LEASE = 60.0
 

@@ -8,8 +8,8 @@ import pytest
 
 from asyncjob_worker.execution.runner import RunningHandlers
 from asyncjob_worker.leases.held_job import HeldJob
-from support.callbacks import ignore
-from support.worker_parts import held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import held
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from asyncjob_worker.claiming.backlog import PARTITIONS
 from asyncjob_worker.claiming.selector import ALONE_SECONDS, EMPTYING_SECONDS
-from support.claim_selector import ClaimSelectorHarness
-from support.worker_parts import candidate
+from support.parts.claim_selector import ClaimSelectorHarness
+from support.parts.worker_parts import candidate
 
 LIMITED = {"spec": {"maxConcurrency": 1}}
 PAUSED = {"spec": {"paused": True}}

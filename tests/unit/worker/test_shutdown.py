@@ -14,7 +14,7 @@ from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Drain, Worker
-from support.worker_parts import ME, ScriptedSession, an_app, held
+from support.parts.worker_parts import ME, ScriptedSession, an_app, held
 
 ORDER = [
     "resources opened",

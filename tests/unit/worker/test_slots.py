@@ -16,8 +16,8 @@ from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.errors import HeartbeatLagError
 from asyncjob_worker.leases.held_job import HeldJob
-from support.claim_selector import ClaimSelectorHarness
-from support.worker_parts import held
+from support.parts.claim_selector import ClaimSelectorHarness
+from support.parts.worker_parts import held
 
 
 class Line:

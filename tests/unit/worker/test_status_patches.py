@@ -11,7 +11,7 @@ from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phase_change import PhaseChange, succeed
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.patches import outcome_patch, renewal_patch
-from support.worker_parts import NOW, held, job
+from support.parts.worker_parts import NOW, held, job
 
 
 class DoesNotApplyError(Exception):

@@ -20,8 +20,8 @@ from asyncjob.tracing.provider import wants_export
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.tracing import NO_TRACING, tracing_of
 from asyncjob_worker.tracing.spans import OpenTelemetryTracing
-from support.callbacks import ignore
-from support.worker_parts import held
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import held
 
 UID = "01234567-89ab-cdef-0123-456789abcdef"
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"

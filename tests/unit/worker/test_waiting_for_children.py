@@ -16,8 +16,8 @@ from asyncjob.errors import (
 )
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.execution.child_jobs import AttemptChildJobs, ChildPoller
-from support.child_jobs import children, finished
-from support.worker_parts import Call, Pauses, ScriptedSession, held, job
+from support.parts.child_jobs import children, finished
+from support.parts.worker_parts import Call, Pauses, ScriptedSession, held, job
 
 
 async def test_one_child_is_read_until_it_has_finished_less_and_less_often() -> None:

@@ -18,9 +18,9 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob_simulation.apiserver import Fault, MemoryAccess, MemoryConnections, ScriptedFaults
 from asyncjob_worker.errors import CannotStartError
 from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration, leases_path
-from support.identities import Space
-from support.memory import memory_admin, memory_server
-from support.worker_parts import ME, Pauses, ScriptedSession
+from support.cluster.identities import Space
+from support.in_memory.memory import memory_admin, memory_server
+from support.parts.worker_parts import ME, Pauses, ScriptedSession
 
 OK: dict[str, Any] = {"metadata": {"resourceVersion": "7"}}
 LISTED: dict[str, Any] = {"items": [{**OK, "spec": {"holderIdentity": ME.worker}}]}

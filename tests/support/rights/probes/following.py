@@ -29,12 +29,12 @@ from asyncjob_operator.kube.preflight import Findings
 from asyncjob_operator.operator import start_cron_job_loops
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import LoopHealth
+from support.parts.vitals import loop_health, quarantine
 from support.rights.happening import happens
 from support.rights.preparation import create_cron_job, create_job, create_queue
 from support.rights.principals import Principal, WatchCountingSession
 from support.rights.probes.operating import operating
 from support.rights.probes.probe import ProbeSetup, Run
-from support.vitals import loop_health, quarantine
 
 FAR: Final = 3600.0
 """Seconds to the next comparison: farther than a probe looks."""

@@ -30,11 +30,11 @@ from asyncjob_operator.loops import run_retention, run_stale_worker_collection
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.parts.vitals import loop_health
 from support.rights.happening import happens
 from support.rights.preparation import create_job, create_queue, phase, read_job
 from support.rights.principals import Principal, WatchCountingSession
 from support.rights.probes.probe import ProbeSetup
-from support.vitals import loop_health
 
 ELECTIONS = "elections"
 SOON = 0.05

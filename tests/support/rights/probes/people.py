@@ -10,7 +10,7 @@ from typing import Any
 
 from asyncjob.client import AsyncKubernetesJobsClient
 from asyncjob.lifecycle.phases import Phase
-from support import builders
+from support.objects import builders
 from support.rights.happening import LOOK_SECONDS, PATIENCE, BrokenError
 from support.rights.preparation import create_cron_job, create_queue, life, read_job
 from support.rights.principals import Principal

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 
 from asyncjob.names import GROUP
-from support.gateway import PLAIN
+from support.processes.gateway import PLAIN
 from support.rights.model import Right
 from support.rights.principals import Principal
 

@@ -1,0 +1,164 @@
+"""A whole operator on a fake API server, with a clock and workers in the test's hands.
+
+Two harnesses of one session are two operators of one cluster.
+"""
+
+from typing import Any, cast
+
+from asyncjob.json_types import JsonObject
+from asyncjob.kube import KubeSession
+from asyncjob.names import PARENT_LABEL, job_path
+from asyncjob_operator.components import cache_updates
+from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.job_reconciler import JobReconciler
+from asyncjob_operator.controllers.preconditions import PreconditionChecker
+from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.in_memory.fake_session import FakeSession, Object
+from support.objects.snapshots import at, raw, running, stamp
+from support.parts.callbacks import ignore
+from support.parts.evaluation import evaluation
+from support.parts.vitals import quarantine
+
+STEPS = 5000
+FINISHED = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
+
+
+class OperatorHarness:
+    """Jobs by name. What the server stores the operator sees, unless it is `blind`."""
+
+    def __init__(
+        self, options: DecisionOptions | None = None, session: FakeSession | None = None
+    ) -> None:
+        self.session, self.now, self.blind = session or FakeSession(), 0.0, False
+        self.metrics = OperatorMetrics()
+        self._options = options or DecisionOptions()
+        self.restart()
+
+    def restart(self) -> None:
+        """Let a new operator begin, that has seen nothing yet."""
+        session = cast("KubeSession", self.session)
+        made = self._made = evaluation(self.moment, options=self._options)
+        self.caches = made.caches
+        self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
+        self.observer = observer = made.evaluator
+        updates = cache_updates(self.caches, observer)
+        self._actor = JobReconciler(
+            session,
+            observer,
+            preconditions=PreconditionChecker(session, updates, lambda: self.now),
+            backoff=ItemBackoff(1.0, 60.0),
+            events=EventRecorder(session, "me", self.moment, self.metrics, quarantine()),
+            metrics=self.metrics,
+            leads=lambda: True,
+            on_recovered=ignore,
+            now=self.moment,
+        )
+        for obj in self.session.objects.values():
+            observer.on_update(obj, just_changed=False)
+
+    def moment(self) -> Now:
+        """Return now."""
+        return at(self.now)
+
+    # ---- what people and workers do
+
+    def create(self, name: str, *needs: Any, parent: str = "", **spec: Any) -> None:
+        """Create a job; `needs` are names or entries of dependsOn, `parent` is a name."""
+        entries = [{"name": need} if isinstance(need, str) else need for need in needs]
+        obj: Any = raw(name, spec={**({"dependsOn": entries} if entries else {}), **spec})
+        if parent:
+            obj["metadata"]["labels"] = {PARENT_LABEL: f"uid-{parent}"}
+        self.store(name, obj)
+
+    def change_spec(self, name: str, **controls: Any) -> None:
+        """Change what a user may change."""
+        obj = self.get(name)
+        self.store(name, {**obj, "spec": {**obj["spec"], **controls}})
+
+    def store(self, name: str, obj: Object) -> None:
+        """Store a job as it is to be, past all rules."""
+        stored: JsonObject = self.session.put(job_path("ns", name), obj)
+        if not self.blind:
+            self.observer.on_update(stored, just_changed=True)
+
+    def delete(self, name: str) -> None:
+        """Delete a job."""
+        del self.session.objects[job_path("ns", name)]
+        if not self.blind:
+            self.observer.on_delete(f"uid-{name}")
+
+    def claimable(self) -> list[str]:
+        """Return the jobs that the API server would let a worker claim, in order of their names."""
+        names = sorted(obj["metadata"]["name"] for obj in self.session.objects.values())
+        return [name for name in names if self._is_claimable(self.get(name))]
+
+    def start(self, name: str) -> None:
+        """Claim a job."""
+        assert name in self.claimable(), self.status(name)
+        status = {**self.status(name), **running(), "phase": "Running"}
+        status["attempt"] = self.status(name).get("attempt", 0) + 1
+        for field in ("reason", "message"):
+            status.pop(field, None)
+        self.store(name, {**self.get(name), "status": status})
+
+    def end(self, name: str, phase: str = "Succeeded", reason: str = "") -> None:
+        """End a job, which is claimed first if it is not running."""
+        if self.status(name)["phase"] != "Running":
+            self.start(name)
+        dropped = {"lease", "admitted"}
+        status = {key: value for key, value in self.status(name).items() if key not in dropped}
+        why = {"reason": reason} if reason else {}
+        ended = {**status, "phase": phase, "completionTime": stamp(self.now), **why}
+        self.store(name, {**self.get(name), "status": ended})
+
+    # ---- what becomes of it
+
+    async def settle(self) -> None:
+        """Let the operator act until it has nothing more to do for now."""
+        for _ in range(STEPS):
+            if not self._made.queued:
+                return
+            await self.act(next(iter(self._made.queued)))
+        raise AssertionError(f"never settles: {self._made.queued}")
+
+    async def act(self, uid: str) -> None:
+        """Let the operator act on one job, if it has anything to do about it."""
+        if uid in self._made.queued:
+            self._made.job_queue.discard(uid)
+            await self._actor.reconcile(uid)
+            self.observer.evaluate(uid)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass, and the operator act on what that brings."""
+        self.now += seconds
+        for uid in self.delaying_queue.pop_due(self.now, STEPS):
+            self.observer.evaluate(uid)
+        await self.settle()
+
+    def get(self, name: str) -> Object:
+        """Return a job as the server has it."""
+        return self.session.objects[job_path("ns", name)]
+
+    def status(self, name: str) -> Object:
+        """Return the status of a job."""
+        status: Object = self.get(name)["status"]
+        return status
+
+    def is_finished(self, name: str) -> bool:
+        """Return whether a job has ended."""
+        return self.status(name)["phase"] in FINISHED
+
+    def state(self, name: str) -> str:
+        """Return phase, reason and message of a job in a line."""
+        status = self.status(name)
+        words = (status.get(field, "") for field in ("phase", "reason", "message"))
+        return " ".join(filter(None, words))
+
+    def _is_claimable(self, obj: Object) -> bool:
+        spec, status = obj["spec"], obj["status"]
+        gates = ("dependsOn", "deduplicationId", "suspend", "cancel")
+        free = not any(spec.get(gate) for gate in gates)
+        return status["phase"] == "Queued" and (free or status.get("admitted") is True)

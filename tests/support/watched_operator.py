@@ -1,8 +1,0 @@
-"""An operator whose event loop is measured: see `loop_watch`."""
-
-from asyncjob_operator.cli import main
-from support.loop_watch import watch_loop
-
-if __name__ == "__main__":
-    watch_loop()
-    main()
