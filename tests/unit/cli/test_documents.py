@@ -156,7 +156,7 @@ HOSTILE = {
         "once its aliases are written out",
     ),
     "many documents": ("\n---\n".join([laughs(6)] * 9), "once its aliases are written out"),
-    "a loop": ("a: &a [*a]", "part of"),
+    "a loop": ("a: &a [*a]", "refers to a value that contains it"),
     "aliases that nest": (
         "\n".join(["l0: &l0 []", *(f"l{n}: &l{n} [*l{n - 1}]" for n in range(1, 400))]),
         "levels deep",

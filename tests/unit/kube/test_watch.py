@@ -89,7 +89,7 @@ async def test_a_line_that_is_not_json_is_a_broken_stream(
     server: Server, session: KubeSession
 ) -> None:
     server.answers = [stream(b"<html>proxy</html>\n")]
-    with pytest.raises(UnknownOutcomeError, match="not JSON"):
+    with pytest.raises(UnknownOutcomeError, match="invalid JSON in watch"):
         await events(session)
 
 

@@ -249,7 +249,7 @@ async def test_a_handler_with_a_process_of_its_own_is_checked_and_runs_here() ->
 
 def test_mistakes_in_using_the_kit_are_told() -> None:
     wrong: Any = "cancel"
-    with pytest.raises(TestKitError, match="'cancel'; say one of"):
+    with pytest.raises(TestKitError, match="invalid stop 'cancel': use"):
         run_handler_sync(app, "rows", 1, stop_at=lambda _: wrong)
     with pytest.raises(TestKitError, match="attempt is 0"):
         run_handler_sync(app, "rows", 1, attempt=0)
