@@ -40,15 +40,7 @@ class _Reservation:
     @property
     def is_held_by_another(self) -> bool:
         """Whether the process that was given the port still runs, and is not this one."""
-        if self.pid == os.getpid():
-            return False
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:  # of another user
-            return True
-        return True
+        return self.pid != os.getpid() and _runs(self.pid)
 
 
 def is_free(port: int) -> bool:
@@ -128,6 +120,21 @@ def _parse(content: str) -> dict[int, _Reservation]:
         return {int(port): _Reservation(float(at), int(pid)) for port, (at, pid) in kept}
     except (ValueError, AttributeError, TypeError):
         return {}
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended, and that its parent has not waited for, does not.
+
+    In a container the first process may never wait for those that are left to it.
+    """
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's process, or no /proc
+        return True
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def _boottime() -> float:

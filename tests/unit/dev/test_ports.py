@@ -1,5 +1,6 @@
 """Free ports."""
 
+import os
 import random
 import socket
 import subprocess
@@ -63,6 +64,19 @@ def test_the_port_that_a_running_process_was_given_no_other_gets_before_it_is_bo
     assert ports.reserve_port(port, kept)
     with socket.create_server(("127.0.0.1", port)):
         assert not ports.reserve_port(port, kept)
+
+
+def test_a_process_that_has_ended_holds_no_port_though_nobody_has_waited_for_it(
+    tmp_path: Path,
+) -> None:
+    kept, (port,) = tmp_path / "ports", ports.free_ports(1)
+    script = f"from asyncjob_dev.ports import *; reserve_port({port}, Path({str(kept)!r}))"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.read()  # it has closed its output: it ends
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+        assert str(other.pid) in kept.read_text()
+        assert ports.reserve_port(port, kept)
 
 
 @pytest.mark.parametrize("content", ["", '{"200', "[]", '{"a": 1}', '{"20000": null}'])
