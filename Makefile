@@ -118,8 +118,12 @@ test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones
 prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model LONG=1)
 	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(call switched,LONG,--long)
 
-soak: $(STAMP) tools ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives
+soak: soak-shared soak-alone ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives; 36 minutes
+
+soak-shared: $(STAMP) tools ## those of them that bear others beside them; 18 minutes
 	$(BIN)/pytest tests -m "soak and not alone" $(TESTS) --numprocesses=2
+
+soak-alone: $(STAMP) tools ## those that measure time or memory, and so run one at a time; 19 minutes
 	$(BIN)/pytest tests -m alone $(TESTS) --numprocesses=0
 
 simulate: $(STAMP) ## operator, workers and gateway under seeded faults in virtual time; a failing seed tells its story (SEED=n MINUTES=n LIVES=n)
