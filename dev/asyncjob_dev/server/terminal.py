@@ -90,10 +90,10 @@ Ready after {seconds:.0f} s.
   Job types    {types}
   Logs         {logs}/
 
-In another terminal:
+In another terminal (a payload follows the type, as FIELD=VALUE):
 
   export KUBECONFIG={kubeconfig}{path}
-  asyncjob submit {example} [FIELD=VALUE ...] --wait
+  asyncjob submit {example} --wait
   kubectl get asyncjobs --watch
 
 Ctrl-C ends it. Jobs are kept in {folder}; --wipe forgets them.
