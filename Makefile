@@ -21,6 +21,12 @@ NEW_ENOUGH = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 # Finding and building programs takes nothing but Python, so it need not wait for the virtual environment.
 PROGRAMS = PYTHONPATH=dev $(if $(wildcard $(STAMP)),$(BIN)/python,$(PYTHON)) -m asyncjob_dev.binaries
 
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+
+# uv takes seconds where pip takes minutes, but reads no pip.conf, which may be the only way to packages.
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) \
+  || { echo "uv could not install the packages; pip does, which takes longer"; $(PIP) --require-hashes -r $(1); }
+
 # Makes the virtual environment and the target, at the same time.
 beside_venv = @$(MAKE) --no-print-directory -j2 venv $(1) QUIET=1
 
@@ -44,15 +50,16 @@ help: ## list the targets
 venv: $(STAMP) ## the virtual environment, with everything pinned
 	@:
 
-$(STAMP): requirements/dev.txt pyproject.toml sdk/pyproject.toml operator/pyproject.toml worker-image/pyproject.toml dev/pyproject.toml
+$(STAMP): requirements/dev.txt requirements/uv.txt pyproject.toml sdk/pyproject.toml operator/pyproject.toml worker-image/pyproject.toml dev/pyproject.toml
 	@$(NEW_ENOUGH)
 	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is needed (Debian: apt-get install python3-venv)"; exit 1; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e sdk -e operator -e worker-image -e dev -e .
+	$(PIP) --require-hashes -r requirements/uv.txt
+	$(call install,requirements/dev.txt)
+	$(PIP) --no-deps --no-build-isolation -e sdk -e operator -e worker-image -e dev -e .
 	@touch $@
 
 lock: ## pin requirements again, with hashes; dev comes first, the others take its versions
-	@for part in dev build docs worker operator; do \
+	@for part in dev uv build docs worker operator; do \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    requirements/$$part.in -o requirements/$$part.txt || exit 1; \
 	done
@@ -200,7 +207,7 @@ browser-test: $(VENV)/.docs-installed tools ## drive the dashboard and the docum
 	$(BIN)/pytest tests/browser
 
 $(VENV)/.docs-installed: $(STAMP) requirements/docs.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	$(call install,requirements/docs.txt)
 	@touch $@
 
 docs: $(VENV)/.docs-installed ## render the documentation as a site, into dist/docs (VERSION=name)
