@@ -31,7 +31,7 @@ class CacheAdapter(Protocol):
     def on_update(self, obj: JsonObject) -> None:
         """Store an object as it is now."""
 
-    def on_delete(self, name: ObjectName, version: str, /) -> None:
+    def on_delete(self, name: ObjectName, version: str) -> None:
         """Forget an object that was deleted at this version, or before."""
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
@@ -113,9 +113,9 @@ class PodCacheAdapter(CacheAdapter):
         """Store a pod."""
         self._worker_pods.on_pod_update(obj)
 
-    def on_delete(self, name: ObjectName, _version: str) -> None:
+    def on_delete(self, name: ObjectName, version: str) -> None:
         """Forget a deleted pod."""
-        self._worker_pods.on_pod_delete(*name)
+        self._worker_pods.on_pod_delete(*name, version)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known pods."""
@@ -136,10 +136,10 @@ class WorkerLeaseCacheAdapter(CacheAdapter):
         self._worker_pods.on_lease_update(obj)
         self._worker_registry.on_lease_update(obj)
 
-    def on_delete(self, name: ObjectName, _version: str) -> None:
+    def on_delete(self, name: ObjectName, version: str) -> None:
         """Forget a deleted Lease."""
-        self._worker_pods.on_lease_delete(*name)
-        self._worker_registry.on_lease_delete(*name)
+        self._worker_pods.on_lease_delete(*name, version)
+        self._worker_registry.on_lease_delete(*name, version)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known Leases."""

@@ -133,9 +133,11 @@ class WorkerPodCache:
             self._on_change(pod.namespace, previous.uid)
         self._on_change(pod.namespace, pod.uid)
 
-    def on_pod_delete(self, namespace: str, name: str) -> None:
-        """Forget a deleted pod."""
-        self._pod_versions.record_deleted((namespace, name))
+    def on_pod_delete(self, namespace: str, name: str, version: str = "") -> None:
+        """Forget a pod that was deleted at this version, unless a newer one is known."""
+        if self._pod_versions.is_newer_known((namespace, name), version):
+            return
+        self._pod_versions.record_deleted((namespace, name), version)
         self._termination_shown_at.pop((namespace, name), None)
         previous = self._pods.pop((namespace, name), None)
         if previous:
@@ -153,10 +155,16 @@ class WorkerPodCache:
             self._newest_process[name] = WorkerProcess(lease.pod_uid, lease.worker, since)
             self._on_change(lease.namespace, lease.pod_uid)
 
-    def on_lease_delete(self, namespace: str, lease: str) -> None:
-        """Forget a deleted Lease; that does not prove that the process has ended."""
-        self._lease_versions.record_deleted((namespace, pod_of_lease(lease)))
-        self._newest_process.pop((namespace, pod_of_lease(lease)), None)
+    def on_lease_delete(self, namespace: str, lease: str, version: str = "") -> None:
+        """Forget a Lease that was deleted at this version, unless a newer one is known.
+
+        That it was deleted does not prove that the process has ended.
+        """
+        name = (namespace, pod_of_lease(lease))
+        if self._lease_versions.is_newer_known(name, version):
+            return
+        self._lease_versions.record_deleted(name, version)
+        self._newest_process.pop(name, None)
 
     def _on_change(self, namespace: str, pod_uid: str) -> None:
         for listener in self._listeners:
@@ -260,9 +268,11 @@ class WorkerRegistry:
         if queue_workers.slots != previous_slots:
             self._on_slots_changed((namespace, queue))
 
-    def on_lease_delete(self, namespace: str, lease: str) -> None:
-        """Forget a deleted Lease."""
-        self._versions.record_deleted((namespace, lease))
+    def on_lease_delete(self, namespace: str, lease: str, version: str = "") -> None:
+        """Forget a Lease that was deleted at this version, unless a newer one is known."""
+        if self._versions.is_newer_known((namespace, lease), version):
+            return
+        self._versions.record_deleted((namespace, lease), version)
         self._remove(namespace, pod_of_lease(lease))
 
     def _on_types_changed(self, queue: QueueKey, affected: AffectedTypes) -> None:
