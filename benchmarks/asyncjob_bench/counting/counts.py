@@ -26,6 +26,7 @@ from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.quarantine import Quarantine
 from asyncjob_worker.claiming.backlog import Backlog
@@ -76,6 +77,7 @@ def new_evaluator() -> JobEvaluator:
 
     caches = JobCaches(
         now,
+        VersionTimes(),
         enqueue_admission=_no_admission,
         evaluate_later=delaying_queue.add_all,
     )

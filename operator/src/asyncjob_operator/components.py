@@ -36,6 +36,7 @@ from asyncjob_operator.core.events import EventReason, job_event
 from asyncjob_operator.informers import Informers
 from asyncjob_operator.kopf_collections import cron_job_collection, queue_collection
 from asyncjob_operator.kube.clock import Clock, current_time, monotonic
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.loops import ResyncTimer
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
@@ -58,11 +59,13 @@ class Components:
         settings: Settings,
         session: KubeSession,
         leadership: Leadership,
+        version_times: VersionTimes,
         metrics: OperatorMetrics,
     ) -> None:
         # Shared by the components below
         leads = leadership.leads
-        now = Clock(session.server_time).now
+        now = self._now = Clock(session.server_time).now
+        self._version_times = version_times
         self.recovery_summary = RecoverySummary()
         quarantine = self.quarantine = Quarantine(
             monotonic, lambda kind: metrics.objects_quarantined.labels(kind).inc()
@@ -79,6 +82,7 @@ class Components:
         delaying_queue = self.delaying_queue = DelayingQueue()
         caches = self.caches = JobCaches(
             now,
+            version_times,
             enqueue_admission=lambda queue: enqueue_admission("/".join(queue)),
             evaluate_later=delaying_queue.add_all,
         )
@@ -268,6 +272,10 @@ class Components:
             lambda: len(delaying_queue),
             quarantine.counts_by_kind,
         )
+
+    def sample_version(self, version: str) -> None:
+        """Note that this resourceVersion is the newest now."""
+        self._version_times.sample(version, self._now().wall)
 
 
 def cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:

@@ -8,8 +8,12 @@ from typing import Final, Protocol
 import structlog
 
 from asyncjob.errors import ApiError
+from asyncjob.json_types import child, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF, TimeSlice
+from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.kube.transport import KubeRequest
+from asyncjob.names import JOBS, collection_path
 from asyncjob_operator.controllers.events import UnservedQueueEvents
 from asyncjob_operator.controllers.job_informer import JobResync, ResyncResult
 from asyncjob_operator.controllers.queue_status import QUEUE_STATUS_INTERVAL, QueueStatusWriter
@@ -18,6 +22,7 @@ from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.controllers.workqueue import DelayingQueue, Leadership
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import find_missing_policies
+from asyncjob_operator.kube.version_times import SAMPLE_SECONDS
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
@@ -229,6 +234,26 @@ async def run_stale_worker_collection(
             await collector.collect()
         except ApiError as error:
             log.warning("worker leases not listed", error=str(error))
+
+
+async def run_version_samples(
+    session: KubeSession,
+    namespace: str | None,
+    leadership: Leadership,
+    sample: Callable[[str], None],
+    health: LoopHealth,
+) -> None:
+    """Ask which version is the newest, once a minute, while leading: a list of any job tells."""
+    request = KubeRequest(
+        "GET", collection_path(namespace, JOBS), {"limit": "1"}, accept=METADATA_LIST_TYPE
+    )
+    async for _ in _while_leading(leadership, SAMPLE_SECONDS, health):
+        try:
+            page = await session.send(request)
+        except ApiError as error:
+            log.warning("newest version not read", error=str(error))
+        else:
+            sample(text(child(page, "metadata"), "resourceVersion"))
 
 
 async def run_retention(

@@ -28,6 +28,7 @@ from asyncjob_operator.informers import watch_name
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.kopf_session import KopfSession, WatchedCollection
 from asyncjob_operator.kube.preflight import POLICIES_NOT_READABLE, Findings
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.loops import (
     MAX_WATCH_PAUSE,
     UnmeasuredRequeues,
@@ -40,6 +41,7 @@ from asyncjob_operator.loops import (
     run_retention,
     run_stale_worker_collection,
     run_unserved_queue_events,
+    run_version_samples,
 )
 from asyncjob_operator.settings import JobWatchSource, Settings
 from asyncjob_operator.startup_checks import wait_for_job_api
@@ -72,6 +74,12 @@ _RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "cron jobs
 class LeaderElection(Leadership, Protocol):
     """The election, or what stands in for it."""
 
+    version_times: VersionTimes
+    """The leader's samples, which outlive it where there is an election."""
+
+    async def restore_version_times(self) -> None:
+        """Take what an earlier leader has noted; before jobs are listed."""
+
     async def run(self, check_fitness: Callable[[], str]) -> None:
         """Take part until cancelled; `check_fitness` says what keeps this replica from leading."""
 
@@ -96,7 +104,9 @@ class Operator:
         self._metrics = metrics
         self._kopf_session = kopf_session
         self._kopf_watches_jobs = settings.job_watch is JobWatchSource.KOPF
-        self._components = Components(settings, session, leader_election, metrics)
+        self._components = Components(
+            settings, session, leader_election, leader_election.version_times, metrics
+        )
         self._health = HealthMonitor(settings.silence_limit, monotonic)
         self._health.loop(REQUEUE_TIMER, STUCK_SECONDS)
         self._tasks = TaskSupervisor(settings.backoff_initial, settings.backoff_max, self._health)
@@ -260,6 +270,7 @@ class Operator:
         for scope in stores:
             with health.idle():  # each has a health of its own
                 await scope.synced.wait()
+        await self._leader_election.restore_version_times()
         with freeze_gc():
             for namespace in self._settings.watched_namespaces:
                 if namespace in self._listed_namespaces:
@@ -308,6 +319,16 @@ class Operator:
             ),
         )
         start("policies", self._check_policies)
+        start(
+            "version samples",
+            lambda health: run_version_samples(
+                self._session,
+                settings.watched_namespaces[0],
+                leadership,
+                components.sample_version,
+                health,
+            ),
+        )
         if self._may_remove_workers:
             pause = max(
                 settings.worker_timeout / CHECKS_PER_WORKER_TIMEOUT, MIN_WORKER_CHECK_INTERVAL

@@ -95,6 +95,9 @@ WORKER_ACCOUNT: Final = "asyncjob-worker"
 WORKER_LEASE_PREFIX: Final = "asyncjob-worker-"
 OPERATOR_LEASE: Final = "asyncjob-operator"
 
+VERSION_TIMES_ANNOTATION: Final = f"{GROUP}/version-times"
+"""On the operators' Lease: which resourceVersion was the newest when (`version_times`)."""
+
 MAX_NAME_LENGTH: Final = 253
 """Characters that Kubernetes allows in the name of an object."""
 

@@ -47,7 +47,7 @@ class LeaseCluster:
         # Of another time each: a write that changes nothing would leave the version as it is.
         self._writes += 1
         time = f"2026-01-01T00:00:00.{self._writes:06}Z"
-        body = election_lease_body(candidate, NAME, holder, time)
+        body = election_lease_body(candidate, NAME, holder, time, "")
         if candidate.record is None:
             answer = self._client.create(LEASES, body)
         else:

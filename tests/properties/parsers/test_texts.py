@@ -31,6 +31,7 @@ from asyncjob_operator.core.schedules.calendar import (
     NeverFiresError,
     parse_schedule,
 )
+from asyncjob_operator.kube.version_times import VersionTimes, read_samples
 from asyncjob_worker.builtin.http_response import build_answer, excerpt, retry_after_seconds
 from asyncjob_worker.builtin.model import Head
 from support.objects.fuzz import NASTY_TEXTS, fuzzed, mutated, mutated_text
@@ -141,6 +142,17 @@ def test_a_cursor_is_read_or_refused(text: str) -> None:
     except BadCursorError:
         return
     assert all(isinstance(part, str) for part in position)
+
+
+@fuzzed
+@given(mutated_text(["100@1800000000 200@1800000060", "1@1"]))
+def test_samples_of_versions_are_read_or_left_out(text: str) -> None:
+    samples = read_samples(text)
+    order = [(sample.version, sample.at) for sample in samples]
+    assert order == sorted(set(order))
+    times = VersionTimes()
+    times.restore(text)
+    assert read_samples(times.text()) == samples
 
 
 WORDS = ["to=ada@example.com", "count:=3", "tags:=[1, null]", "empty=", '{"a": 1}', "3"]

@@ -13,6 +13,7 @@ from asyncjob_operator.controllers.job_evaluator import JobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.quarantine import Quarantine
 from support.parts import vitals
@@ -58,7 +59,10 @@ def evaluation(
     quarantine = quarantine or vitals.quarantine()
     job_queue, delaying_queue = WorkQueue(), DelayingQueue()
     caches = JobCaches(
-        now, enqueue_admission=enqueue_admission, evaluate_later=delaying_queue.add_all
+        now,
+        VersionTimes(),
+        enqueue_admission=enqueue_admission,
+        evaluate_later=delaying_queue.add_all,
     )
     queue_stats = QueueStatsCollector(
         caches.store, caches.queues, caches.worker_registry, now, quarantine

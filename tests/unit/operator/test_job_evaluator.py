@@ -7,7 +7,17 @@ import pytest
 from asyncjob.json_types import JsonObject
 from asyncjob_operator.core.decision import ChangePhase
 from asyncjob_operator.core.now import Now, to_epoch
-from support.objects.snapshots import POD, POD_UID, WORKER, at, raw, roll_lease, running, stamp
+from support.objects.snapshots import (
+    EPOCH,
+    POD,
+    POD_UID,
+    WORKER,
+    at,
+    raw,
+    roll_lease,
+    running,
+    stamp,
+)
 from support.parts.evaluation import evaluation
 
 
@@ -73,6 +83,18 @@ def test_an_older_version_never_replaces_a_newer() -> None:
     job = harness.caches.store.get(uid)
     assert job
     assert job.resource_version == "9"
+
+
+@pytest.mark.parametrize("pending", [{}, {"spec": {"rerun": 1}}], ids=["settled", "with a rerun"])
+def test_a_job_found_finished_is_as_old_as_its_version_says(pending: dict[str, Any]) -> None:
+    harness = JobEvaluatorHarness()
+    harness.now = 10_000.0
+    times, ended = harness.caches.version_times, EPOCH + 600
+    times.sample("50", ended)
+    harness.see("old", phase="Succeeded", version=50, completionTime=stamp(-900), **pending)
+    harness.see("new", phase="Succeeded", version=51, completionTime=stamp(-900), **pending)
+    ages = {job.name: job.completed_at for job in harness.caches.store.finished()}
+    assert ages == {"old": ended, "new": EPOCH + 10_000}
 
 
 def test_versions_are_compared_as_numbers() -> None:

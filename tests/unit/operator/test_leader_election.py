@@ -11,6 +11,7 @@ from asyncjob.kube import KubeSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from support.in_memory.fake_session import FakeSession
 
+NOTED = "asyncjob.dev/version-times"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/home/leases/asyncjob-operator"
 
 
@@ -84,6 +85,71 @@ async def test_a_leader_that_cannot_renew_stops_before_anyone_may_take_over(
     server.failures.clear()
     await leader.try_acquire_or_renew()
     assert leader.leads()
+
+
+async def test_what_the_leader_has_noted_of_versions_is_known_to_whoever_leads_next(
+    server: FakeSession,
+) -> None:
+    clock = Clock()
+    leader, standby = elector(server, "a", clock), elector(server, "b", clock)
+    await leader.try_acquire_or_renew()
+    await standby.try_acquire_or_renew()
+    leader.version_times.sample("100", 50)
+    await leader.try_acquire_or_renew()
+    assert server.objects[LEASE]["metadata"]["annotations"] == {NOTED: "100@50"}
+    await standby.try_acquire_or_renew()
+    assert standby.version_times.text() == "100@50"
+    leader.version_times.sample("200", 500)
+    await leader.release()
+    await standby.try_acquire_or_renew()
+    standby.version_times.sample("300", 1000)
+    await standby.try_acquire_or_renew()
+    assert server.objects[LEASE]["metadata"]["annotations"] == {NOTED: "100@50 200@500 300@1000"}
+
+
+async def test_what_a_leader_notes_of_versions_is_not_replaced_by_what_its_lease_still_says(
+    server: FakeSession,
+) -> None:
+    leader = elector(server, "a", Clock())
+    await leader.try_acquire_or_renew()
+    leader.version_times.sample("100", 50)
+    await leader.try_acquire_or_renew()
+    leader.version_times.sample("200", 500)
+    await leader.restore_version_times()
+    server.put(LEASE, server.objects[LEASE])
+    await leader.try_acquire_or_renew()  # finds another version, and reads
+    assert leader.version_times.text() == "100@50 200@500"
+
+
+async def test_a_renewal_repeats_nothing_that_the_lease_says_already(server: FakeSession) -> None:
+    leader = elector(server, "a", Clock())
+    leader.version_times.sample("100", 50)
+    await leader.try_acquire_or_renew()
+    await leader.try_acquire_or_renew()
+    created, renewed = [body["metadata"] for _method, _path, body in server.writes]
+    assert created["annotations"] == {NOTED: "100@50"}
+    assert "annotations" not in renewed
+
+
+async def test_a_replica_that_starts_knows_what_was_noted_before_it_takes_part(
+    server: FakeSession,
+) -> None:
+    first, second = elector(server, "a", Clock()), elector(server, "b", Clock())
+    await second.restore_version_times()  # there is no Lease yet
+    first.version_times.sample("100", 50)
+    await first.try_acquire_or_renew()
+    await second.restore_version_times()
+    assert second.version_times.text() == "100@50"
+
+
+async def test_a_lease_that_may_not_be_read_keeps_no_replica_from_starting(
+    server: FakeSession,
+) -> None:
+    server.fail("GET", LEASE, ForbiddenError("not you"))
+    await elector(server, "a", Clock()).restore_version_times()
+    server.fail("GET", LEASE, UnknownOutcomeError("no answer"))
+    with pytest.raises(UnknownOutcomeError):
+        await elector(server, "a", Clock()).restore_version_times()
 
 
 async def test_a_woken_leader_finds_that_it_was_replaced(server: FakeSession) -> None:

@@ -69,12 +69,12 @@ def test_reading_ones_own_name_is_not_a_renewal() -> None:
 def test_a_write_is_exact_on_the_version_seen_and_counts_takeovers() -> None:
     candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you", "7"), 0)
-    body = election_lease_body(candidacy, "lease", "me", "now")
+    body = election_lease_body(candidacy, "lease", "me", "now", "")
     assert body["metadata"] == {"name": "lease", "resourceVersion": "7"}
     spec = body["spec"]
     assert isinstance(spec, dict)
     assert (spec["leaseTransitions"], spec["acquireTime"]) == (1, "now")
-    released = election_lease_body(candidacy, "lease", "", "now")["spec"]
+    released = election_lease_body(candidacy, "lease", "", "now", "")["spec"]
     assert isinstance(released, dict)
     assert "leaseTransitions" not in released
 
@@ -105,7 +105,7 @@ def test_who_has_written_nothing_does_not_lead_and_who_resigns_no_longer_does() 
 
 
 def test_a_lease_is_created_as_kubernetes_leases_are() -> None:
-    body = election_lease_body(ElectionCandidate("me", DURATION), "lease", "me", "now")
+    body = election_lease_body(ElectionCandidate("me", DURATION), "lease", "me", "now", "")
     assert body == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -118,7 +118,7 @@ def test_a_lease_is_created_as_kubernetes_leases_are() -> None:
             "leaseTransitions": 0,
         },
     }
-    short = election_lease_body(ElectionCandidate("me", 0.5), "lease", "me", "now")["spec"]
+    short = election_lease_body(ElectionCandidate("me", 0.5), "lease", "me", "now", "")["spec"]
     assert isinstance(short, dict)
     assert short["leaseDurationSeconds"] == 1
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.kube.leader_election import AlwaysLeader
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.in_memory.fake_session import FakeSession
@@ -106,7 +107,9 @@ def components() -> Components:
     session: Any = FakeSession()
     session.server_time = lambda: None
     settings = Settings(identity="me")
-    return Components(settings, session, cast("Any", AlwaysLeader()), OperatorMetrics())
+    return Components(
+        settings, session, cast("Any", AlwaysLeader()), VersionTimes(), OperatorMetrics()
+    )
 
 
 def schedule(number: int, namespace: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from asyncjob_operator.cache.statuses import StatusCache
 from asyncjob_operator.cache.versions import WatchPosition
 from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.kube.version_times import VersionTimes
 
 
 class JobCaches:
@@ -26,11 +27,13 @@ class JobCaches:
     def __init__(
         self,
         now: Callable[[], Now],
+        version_times: VersionTimes,
         *,
         enqueue_admission: Callable[[QueueKey], None],
         evaluate_later: Callable[[Iterable[str]], None],
     ) -> None:
         self.store = JobStore()
+        self.version_times = version_times
         self.statuses = StatusCache()
         self.watch_position = WatchPosition()
         self.dependency_graph = DependencyGraph(self.store, evaluate_later)

@@ -137,7 +137,7 @@ class JobStore:
             self._by_pod.add((job.namespace, job.lease.holder_uid), job.uid)
 
     def compact_finished(self, job: JobView, observed_at: float) -> None:
-        """Keep of a finished job, seen at this wall-clock time, only what retention needs."""
+        """Keep of a finished job, written by this wall-clock time, only what retention needs."""
         # Before anything is removed: if this raises, the store stays as it was.
         record = finished_job(job, observed_at, self._record(job.uid))
         self.remove(job.uid)

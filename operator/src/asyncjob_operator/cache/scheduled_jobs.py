@@ -44,7 +44,7 @@ class ScheduledJobCache:
             listener(cron)
 
     def on_update(self, job: JobView, obj: JsonObject, observed_at: float) -> None:
-        """Store a job if a cron job created it; `observed_at` is a wall-clock time."""
+        """Store a job if a cron job created it; written by `observed_at`, in epoch seconds."""
         uid = cron_job_uid_of(obj)
         cron = (job.namespace, uid)
         if self._cron_of.get(job.uid, cron) != cron:

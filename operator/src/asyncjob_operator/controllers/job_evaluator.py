@@ -60,6 +60,7 @@ class JobEvaluator:
     ) -> None:
         self._store = caches.store
         self._statuses = caches.statuses
+        self._version_times = caches.version_times
         self._dependency_graph = caches.dependency_graph
         self._scheduled_jobs = caches.scheduled_jobs
         self._worker_pods = caches.worker_pods
@@ -201,7 +202,7 @@ class JobEvaluator:
         if job.control.rerun <= job.reruns:
             self._rerun_retry_at.pop(job.uid, None)
         self._evaluate_many(self._dependency_graph.on_update(job, known, siblings))
-        self._scheduled_jobs.on_update(job, obj, self._now().wall)
+        self._scheduled_jobs.on_update(job, obj, self._written_by(job))
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._on_dead_letter(job, text(child(obj, "status"), "message"))
@@ -221,7 +222,7 @@ class JobEvaluator:
                 self._compact_finished(job)
             return
         if job.finished:
-            self._store.track_pending_request(job, now.wall)
+            self._store.track_pending_request(job, self._written_by(job))
         if not self._delaying_queue.is_blocked(job.uid, now.monotonic):
             self._delaying_queue.forget(job.uid)
             self._job_queue.add(job.uid, f"{job.namespace}/{decision.effect.policy}")
@@ -230,7 +231,7 @@ class JobEvaluator:
         """Leave a job alone for the pause it was quarantined for."""
         job = self._store.get(uid)
         if job and job.finished:  # a job that cannot be evaluated must still be removed in time
-            self._store.track_pending_request(job, self._now().wall)
+            self._store.track_pending_request(job, self._written_by(job))
         self.requeue_after(uid, pause)
 
     def _decide(self, job: JobView, now: Now, *, just_changed: bool) -> Decision:
@@ -275,10 +276,14 @@ class JobEvaluator:
 
     def _compact_finished(self, job: JobView) -> None:
         if is_redrive_requested(job):
-            self._store.track_pending_request(job, self._now().wall)
+            self._store.track_pending_request(job, self._written_by(job))
         else:
-            self._store.compact_finished(job, self._now().wall)
+            self._store.compact_finished(job, self._written_by(job))
         self._observations.pop(job.uid, None)
+
+    def _written_by(self, job: JobView) -> float:
+        """Return when this version had been written at the latest, in epoch seconds."""
+        return self._version_times.written_by(job.resource_version, self._now().wall)
 
     def _evaluate_finished(self, uid: str) -> None:
         """Enqueue a finished job whose requested rerun may be retried now."""

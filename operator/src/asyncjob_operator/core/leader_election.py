@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, integer, text
+from asyncjob.names import VERSION_TIMES_ANNOTATION
 
 SAFETY_MARGIN_SECONDS: Final = 1.0
 """Seconds that a leader stops acting before another may take its Lease over."""
@@ -25,6 +26,8 @@ class LeaderElectionRecord:
     version: str
     duration: float
     transitions: int
+    version_times: str = ""
+    """What the leader has noted, as `VersionTimes.text` returns it."""
 
 
 class ElectionStep(Enum):
@@ -79,19 +82,23 @@ class ElectionCandidate:
 
 def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
     """Read a coordination Lease."""
-    spec = child(lease, "spec")
+    spec, metadata = child(lease, "spec"), child(lease, "metadata")
     return LeaderElectionRecord(
         holder=text(spec, "holderIdentity"),
-        version=text(child(lease, "metadata"), "resourceVersion"),
+        version=text(metadata, "resourceVersion"),
         duration=float(integer(spec, "leaseDurationSeconds", 10)),
         transitions=integer(spec, "leaseTransitions"),
+        version_times=text(child(metadata, "annotations"), VERSION_TIMES_ANNOTATION),
     )
 
 
 def election_lease_body(
-    candidate: ElectionCandidate, name: str, holder: str, time: str
+    candidate: ElectionCandidate, name: str, holder: str, time: str, version_times: str
 ) -> JsonObject:
-    """Return the Lease to create or, where one was seen, a merge-patch conditional on it."""
+    """Return the Lease to create or, where one was seen, a merge-patch conditional on it.
+
+    `version_times` is left out where the Lease has it already.
+    """
     record = candidate.record
     metadata: dict[str, Json] = {"name": name}
     spec: dict[str, Json] = {
@@ -101,6 +108,8 @@ def election_lease_body(
     }
     if record:
         metadata["resourceVersion"] = record.version
+    if version_times != (record.version_times if record else ""):
+        metadata["annotations"] = {VERSION_TIMES_ANNOTATION: version_times}
     if record is None or (holder and holder != record.holder):
         spec["acquireTime"] = time
         spec["leaseTransitions"] = record.transitions + 1 if record else 0

@@ -7,8 +7,10 @@ the very jobs that wait for a person.
 
 A job's age is counted by the API server's times. A worker's clock may be wrong and its token
 stolen, and with a completionTime long ago, keys would be forgotten that somebody still relies on.
-Anyone who may patch the job can forge the API server's times as well. So they are read once, when
-the job is first seen finished, and trusted only between the job's creation and now.
+An operator that sees a job end knows when that was. One that starts later goes by the job's version
+(`version_times`) and, where there are any, by the times in managedFields. Anyone who may patch the
+job can forge the latter. So they are read once, when the job is first seen finished, and trusted
+only between the job's creation and the time by which it was written.
 """
 
 from collections import defaultdict
@@ -79,7 +81,7 @@ class Removals:
 def finished_job(
     job: JobView, observed_at: float, previous: FinishedJob | None = None
 ) -> FinishedJob:
-    """Return what is kept of a finished job that is seen at `observed_at`, in epoch seconds.
+    """Return what is kept of a finished job that was written by `observed_at`, in epoch seconds.
 
     `previous` is what was kept of it so far: the same end keeps its time, whatever is written
     later.
@@ -118,10 +120,10 @@ def _completion_key(record: FinishedJob) -> tuple[Phase, int, float]:
 def verified_completion(job: JobView, reported: float, observed_at: float) -> float:
     """Return the reported completion as far as the API server's times confirm it.
 
-    Without these the job has ended just now: a worker's report could make it older.
+    Without these it ended at `observed_at`: a worker's report could make it older.
     """
-    written = to_epoch(job.completion_write_time or "", default=observed_at)
-    written = min(max(written, to_epoch(job.creation_timestamp, default=observed_at)), observed_at)
+    written = min(to_epoch(job.completion_write_time or "", default=observed_at), observed_at)
+    written = max(written, to_epoch(job.creation_timestamp, default=observed_at))
     return min(max(reported, written), written + _WHOLE_SECOND)
 
 

@@ -19,6 +19,7 @@ from asyncjob_operator.core.leader_election import (
 from asyncjob_operator.core.permissions import election
 from asyncjob_operator.kube.clock import micro_time
 from asyncjob_operator.kube.preflight import check_permissions
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.telemetry.logs import LogThrottle
 
 log = structlog.get_logger()
@@ -49,6 +50,9 @@ class LeaderElector:
         clock: Callable[[], float],
     ) -> None:
         self._session = session
+        self.version_times = VersionTimes()
+        """Kept in the Lease: the leader's, or what a candidate has read of it."""
+
         self._namespace = namespace
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
@@ -60,6 +64,15 @@ class LeaderElector:
     def leads(self) -> bool:
         """Return whether this replica may act now."""
         return self._candidate.leads(self._clock())
+
+    async def restore_version_times(self) -> None:
+        """Take what the leader has noted. Raises ApiError, but where it may not be read."""
+        try:
+            lease = await self._session.get(f"{self._collection}/{self._name}")
+        except (ForbiddenError, ObjectNotFoundError):
+            return  # without it jobs count as younger; the election says what is not allowed
+        if not self.leads():
+            self.version_times.restore(read_election_record(lease).version_times)
 
     async def wait_until_elected(self) -> None:
         """Wait until this replica leads."""
@@ -130,15 +143,11 @@ class LeaderElector:
 
     async def _clear_holder(self) -> None:
         try:
-            await self._patch_lease(
-                election_lease_body(self._candidate, self._name, "", micro_time())
-            )
+            await self._patch_lease(self._lease_body(""))
         except ConflictError:  # a renewal that was cut short had gone through
             await self._read_lease()
             if self._candidate.next_step(self._clock()) is ElectionStep.RENEW:
-                await self._patch_lease(
-                    election_lease_body(self._candidate, self._name, "", micro_time())
-                )
+                await self._patch_lease(self._lease_body(""))
 
     async def _read_lease(self) -> None:
         try:
@@ -147,11 +156,14 @@ class LeaderElector:
             )
         except ObjectNotFoundError:
             record = None
+        led = self.leads()
         self._candidate.observe(record, self._clock())
+        if record and not led:
+            self.version_times.restore(record.version_times)
 
     async def _write_lease(self, holder: str) -> None:
         sent_at = self._clock()
-        body = election_lease_body(self._candidate, self._name, holder, micro_time())
+        body = self._lease_body(holder)
         try:
             if self._candidate.record is None:
                 answer = await self._session.create(self._collection, body)
@@ -163,6 +175,11 @@ class LeaderElector:
         self._candidate.record_write(read_election_record(answer), sent_at, self._clock())
         self._elected.set()
 
+    def _lease_body(self, holder: str) -> JsonObject:
+        return election_lease_body(
+            self._candidate, self._name, holder, micro_time(), self.version_times.text()
+        )
+
     async def _patch_lease(self, body: JsonObject) -> JsonObject:
         return await self._session.merge_patch(f"{self._collection}/{self._name}", body)
 
@@ -170,9 +187,15 @@ class LeaderElector:
 class AlwaysLeader:
     """Stands in for the election where there is but one operator."""
 
+    def __init__(self) -> None:
+        self.version_times = VersionTimes()
+
     def leads(self) -> bool:
         """Return True."""
         return True
+
+    async def restore_version_times(self) -> None:
+        """Do nothing: there is no Lease in which to keep them."""
 
     async def wait_until_elected(self) -> None:
         """Return at once."""

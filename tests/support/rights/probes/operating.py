@@ -26,6 +26,7 @@ from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.paths import leases_path
 from asyncjob_operator.kube.preflight import find_missing_policies
+from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.loops import run_retention, run_stale_worker_collection
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.loop_health import LoopHealth
@@ -57,7 +58,7 @@ async def operating(principal: Principal) -> AsyncIterator[tuple[Components, Wat
     """Put an operator's parts together; they know only what they are shown."""
     settings = settings_of(principal)
     async with await principal.session() as session:
-        parts = Components(settings, session, AlwaysLeader(), OperatorMetrics())
+        parts = Components(settings, session, AlwaysLeader(), VersionTimes(), OperatorMetrics())
         try:
             yield parts, session
         finally:

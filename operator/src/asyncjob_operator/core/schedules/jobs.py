@@ -61,7 +61,7 @@ def cron_job_uid_of(obj: JsonObject) -> str:
 def scheduled_job(
     job: JobView, obj: JsonObject, observed_at: float = 0.0, previous: ScheduledJob | None = None
 ) -> ScheduledJob:
-    """Return what is kept of a cron job's job that is seen at `observed_at`, in epoch seconds.
+    """Return what is kept of a cron job's job, written by `observed_at`, in epoch seconds.
 
     `previous` is what was kept of it so far: a finished job keeps its completion time.
     """
