@@ -13,6 +13,7 @@ import httpx
 import pytest
 import yaml
 
+from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
 from asyncjob.rules.policies import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
 from support.cluster.api import Client
@@ -132,6 +133,7 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
     assert release.names("deployment") == set()
     assert release.names("asyncjob") == {"first"}
     assert len(release.names("validatingadmissionpolicybinding")) == len(POLICIES)
+    assert release.names("mutatingadmissionpolicy") == {MANAGED_FIELDS_POLICY}
     release.install(queues=limit(4), crds={"keep": False}, policies={"keep": False})
     assert release.get("asyncqueue", "mail")["spec"]["maxConcurrency"] == 4
     assert release.names("asyncjob") == {"first"}
@@ -141,6 +143,7 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
 
     until(lambda: not release.names("crd"), 30, "the end of the CRDs")
     assert release.names("validatingadmissionpolicy") == set()
+    assert release.names("mutatingadmissionpolicy") == set()
 
 
 def test_inhabited_namespaces_go_within_a_minute_before_and_after_the_release_does(

@@ -18,6 +18,8 @@ CLUSTER_SCOPED = {
     "ClusterRoleBinding",
     "CustomResourceDefinition",
     "FlowSchema",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
     "PriorityLevelConfiguration",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",

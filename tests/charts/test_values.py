@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from asyncjob_dev.reference.installation import commented_keys, keys_in_schema, lookup, resolved
-from support.cluster.charts import CHART, Helm, RenderError, scenario
+from support.cluster.charts import CHART, MUTATING, Helm, RenderError, scenario
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = (CHART / "values.yaml").read_text()
@@ -27,6 +27,7 @@ APART: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "crds.keep": (False, {}),
     "crds.annotations": ({"contact": "platform"}, {}),
     "policies.install": (False, {}),
+    "policies.mutating": (False, {}),
     "policies.keep": (False, {}),
     "policies.annotations": ({"contact": "platform"}, {}),
     "rbac.create": (False, {}),
@@ -98,7 +99,7 @@ def without(values: dict[str, Any], path: Path_) -> dict[str, Any]:
 
 def lighter(helm: Helm) -> Helm:
     """Return it with a chart that is quicker to render; what it lacks, `APART` tries."""
-    for path in (helm.chart / "files/crds").iterdir():
+    for path in (helm.chart / "files/crds").rglob("*.yaml"):
         path.unlink()
     (helm.chart / "files/alerts.yaml").write_text("groups: []\n")
     (helm.chart / "files/dashboard.json").write_text("{}\n")
@@ -154,18 +155,21 @@ def test_every_value_is_used(helm: Helm, other_chart: Helm, tmp_path: Path) -> N
         path = tuple(leaf.split("."))
         if leaf in APART:
             value, besides = APART[leaf]
-            return helm.render(values={**besides, leaf: value}).text != base(leaf)
+            return of_1_36({**besides, leaf: value}) != base(leaf)
         if not there(everything, path):
             return False
         file = tmp_path / f"{leaf}.yaml"
         file.write_text(json.dumps(without(everything, path)))
         return text_or_complaint(lean, file) != whole
 
-    plain = helm.render().text
+    def of_1_36(values: Mapping[str, Any]) -> str:
+        return helm.render(values=values, api_versions=[MUTATING]).text
+
+    plain = of_1_36({})
 
     def base(leaf: str) -> str:
         besides = APART[leaf][1]
-        return helm.render(values=besides).text if besides else plain
+        return of_1_36(besides) if besides else plain
 
     with ThreadPoolExecutor(2) as pool:
         used = dict(zip(LEAVES, pool.map(is_used, LEAVES), strict=True))

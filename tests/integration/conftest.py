@@ -15,9 +15,12 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="package")
 def control_plane() -> Iterator[ControlPlane]:
-    """Run a control plane with our CRDs, policies and roles."""
+    """Run a control plane with our CRDs, policies and roles, where jobs have managedFields.
+
+    So has the API server in memory, which answers some of these tests as well.
+    """
     with ControlPlane() as plane:
-        install(plane)
+        install(plane, mutating=False)
         yield plane
 
 

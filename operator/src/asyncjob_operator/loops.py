@@ -22,7 +22,6 @@ from asyncjob_operator.controllers.stale_workers import StaleWorkerCollector
 from asyncjob_operator.controllers.workqueue import DelayingQueue, Leadership
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.preflight import find_missing_policies
-from asyncjob_operator.kube.version_times import SAMPLE_SECONDS
 from asyncjob_operator.telemetry.logs import RecoverySummary
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
@@ -34,6 +33,9 @@ MAX_SLEEP: Final = 5.0
 
 MAX_WATCH_PAUSE: Final = MAX_OUTAGE_BACKOFF
 """Most seconds between two tries to watch, each of which begins with a resync."""
+
+SAMPLE_INTERVAL: Final = 60.0
+"""Seconds between two samples of versions, as between two passes of retention by default."""
 
 UNSERVED_QUEUE_INTERVAL: Final = 30.0
 """Seconds between two checks; a queue counts as unserved after `UNSERVED_SECONDS` only."""
@@ -247,7 +249,7 @@ async def run_version_samples(
     request = KubeRequest(
         "GET", collection_path(namespace, JOBS), {"limit": "1"}, accept=METADATA_LIST_TYPE
     )
-    async for _ in _while_leading(leadership, SAMPLE_SECONDS, health):
+    async for _ in _while_leading(leadership, SAMPLE_INTERVAL, health):
         try:
             page = await session.send(request)
         except ApiError as error:

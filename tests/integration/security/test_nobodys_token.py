@@ -94,19 +94,6 @@ def renewed(thief: Client, setup: StolenTokenSetup) -> Answer:
     return thief.merge(setup.life(Phase.RUNNING).status_path, body)
 
 
-UNTRACKED = {
-    "managedFields": [
-        {
-            "manager": "forger",
-            "operation": "Update",
-            "apiVersion": "asyncjob.dev/v9",
-            "time": at(),
-            "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:spec": {}},
-        }
-    ]
-}
-
 REMOVES: dict[str, Attempt] = {
     "delete it": lambda thief, setup: thief.delete(setup.life(Phase.SUCCEEDED).path),
     "delete all of them": lambda thief, _: thief.delete(collection_path(HOME, JOBS)),
@@ -146,7 +133,6 @@ KEEPS: dict[str, Attempt] = {
     "put a finalizer on a cron job": lambda thief, setup: thief.merge(
         setup.cron_job(), {"metadata": KEPT}
     ),
-    "create a job that is not tracked": created(**UNTRACKED),
     "have its end lie in the future": reported("9999-01-01T00:00:00Z"),
     "have its end lie where no calendar reaches": reported("0000-01-01T00:00:00Z"),
 }

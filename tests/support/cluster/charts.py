@@ -23,6 +23,10 @@ class RenderError(Exception):
     """Helm refused; the text is what it said."""
 
 
+MUTATING = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+"""A kind that API servers know from Kubernetes 1.36 on."""
+
+
 @dataclass(frozen=True)
 class Rendered:
     """What Helm made of the values."""

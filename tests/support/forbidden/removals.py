@@ -27,15 +27,6 @@ _OWNER: Final = {
     ]
 }
 _FINALIZER: Final = {"finalizers": ["example.org/kept"]}
-_UNKNOWN_VERSION: Final = {
-    "manager": "forger",
-    "operation": "Update",
-    "apiVersion": "asyncjob.dev/v9",
-    "time": "2020-01-01T00:00:00Z",
-    "fieldsType": "FieldsV1",
-    "fieldsV1": {"f:spec": {}},
-}
-"""The API server gives up tracking an object of which it is told such a thing."""
 
 
 ADMINISTRATOR_WHO_DELETES: Final = ("asyncjob-job-admin", "asyncjob-job-deleter")
@@ -162,7 +153,4 @@ REMOVALS: Final = (
     _reported("a report by another", manager="forger"),
     _reported("a report that never was"),
     Case("removal.reports", "one taken away by who may delete", _reported_by_an_administrator),
-    _created(
-        "removal.tracked", "fields of no known version", {"managedFields": [_UNKNOWN_VERSION]}
-    ),
 )

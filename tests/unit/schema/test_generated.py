@@ -9,8 +9,15 @@ import yaml
 from click.testing import CliRunner, Result
 
 from asyncjob.columns import JOB_COLUMNS
+from asyncjob.rules.managed_fields import MUTATING
 from asyncjob.schema.__main__ import main
-from asyncjob.schema.manifests import crds_folder, docs_folder, manifests
+from asyncjob.schema.manifests import (
+    crds_folder,
+    docs_folder,
+    manifests,
+    mutating_folder,
+    mutating_manifests,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,10 +48,13 @@ def version() -> Any:
 
 def test_the_committed_manifests_are_the_generated_ones() -> None:
     assert crds_folder().outdated(ROOT / "crds") == []
+    assert mutating_folder().outdated(ROOT / "crds" / MUTATING) == []
 
 
 def test_the_charts_copies_are_the_generated_ones() -> None:
-    assert crds_folder().outdated(ROOT / "charts" / "asyncjob" / "files" / "crds") == []
+    copies = ROOT / "charts" / "asyncjob" / "files" / "crds"
+    assert crds_folder().outdated(copies) == []
+    assert mutating_folder().outdated(copies / MUTATING) == []
 
 
 def test_the_committed_page_of_rules_is_the_generated_one() -> None:
@@ -80,6 +90,21 @@ def test_a_manifest_that_no_longer_belongs_there_is_found_and_removed(written: P
     assert not left_over.exists()
 
 
+def test_what_not_every_api_server_knows_lies_apart_and_is_checked_as_well(written: Path) -> None:
+    apart = written / "crds" / MUTATING / "policy-managed-fields.yaml"
+    beside = [path.read_text() for path in (written / "crds").glob("*.yaml")]
+    assert not [text for text in beside if "Mutating" in text]
+    apart.write_text(apart.read_text().replace("CREATE", "UPDATE"))
+    assert "policy-managed-fields.yaml" in run(written, "--check").output
+
+
+def test_the_policy_that_changes_jobs_keeps_none_from_being_created() -> None:
+    [(policy, binding)] = mutating_manifests().values()
+    spec: Any = policy["spec"]
+    assert (spec["failurePolicy"], spec["reinvocationPolicy"]) == ("Ignore", "Never")
+    assert binding["spec"] == {"policyName": "managed-fields.asyncjob.dev"}
+
+
 def test_other_pages_beside_the_page_of_rules_are_left_alone(written: Path) -> None:
     page = written / "docs" / "asyncjob.md"
     page.write_text("by hand")
@@ -88,7 +113,7 @@ def test_other_pages_beside_the_page_of_rules_are_left_alone(written: Path) -> N
 
 
 def test_every_file_is_plain_yaml_without_anchors(written: Path) -> None:
-    for path in (written / "crds").glob("*.yaml"):
+    for path in (written / "crds").rglob("*.yaml"):
         text = path.read_text()
         assert list(yaml.safe_load_all(text))
         assert "&id" not in text

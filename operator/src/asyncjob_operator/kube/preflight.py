@@ -22,6 +22,7 @@ from asyncjob.json_types import JsonObject, as_object, child, flag, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.names import API_VERSION, CRON_JOBS, GROUP, JOBS, QUEUES
+from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
 from asyncjob_operator.core.permissions import Permission
 
 CONCURRENT_REQUESTS: Final = 16
@@ -34,6 +35,7 @@ _TYPES: Final = f"/apis/{API_VERSION}"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 _BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+_MUTATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
 
 _Request = Callable[[], Awaitable[JsonObject | None]]
 
@@ -46,17 +48,33 @@ class FindingCode(StrEnum):
     POLICY_MISSING = "policy-missing"
 
 
+class ManagedFields(StrEnum):
+    """Whether the API server keeps managedFields of jobs that nobody applies."""
+
+    DROPPED = "dropped"
+    KEPT = "kept"
+    """The policy that drops them is not in force."""
+
+    NOT_SERVED = "not served"
+    """They are kept, because the API server does not know policies of that kind."""
+
+    UNKNOWN = "unknown"
+    """The bindings may not be listed."""
+
+
 @dataclass(slots=True)
 class Findings:
     """`errors` keep the operator from working; `missing_policies` and `warnings` do not.
 
     `missing_policies` says which policies are not in force, so that what it works on can be trusted
-    less.
+    less. `notes` say what could cost less.
     """
 
     errors: list[str] = field(default_factory=list)
     missing_policies: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    managed_fields: ManagedFields = ManagedFields.UNKNOWN
     denied: set[Permission] = field(default_factory=set)
     unreachable: bool = False
     """Whether nothing is known, because the API server could not be asked."""
@@ -73,10 +91,11 @@ async def preflight(
     requests: list[_Request] = [
         partial(_get_types, session),
         *(partial(_get_if_readable, session, path) for path in (_POLICIES, _BINDINGS)),
+        partial(_get_mutations, session),
         *(partial(_review, session, *pair) for pair in permissions),
     ]
     try:
-        types, policies, bindings, *reviews = await _send_all(requests)
+        types, policies, bindings, mutations, *reviews = await _send_all(requests)
     except ApiError as error:
         return Findings(errors=[_unreachable(session, error)], unreachable=True)
     findings = Findings()
@@ -88,6 +107,8 @@ async def preflight(
         lines
     )
     _record_reviews(permissions, reviews, findings)
+    findings.managed_fields = _managed_fields(mutations)
+    findings.notes.extend(_MANAGED_FIELDS_NOTES.get(findings.managed_fields, ()))
     return findings
 
 
@@ -156,6 +177,35 @@ async def _get_if_readable(session: KubeSession, path: str) -> JsonObject | None
         return await session.get(path)
     except ForbiddenError:
         return None
+
+
+async def _get_mutations(session: KubeSession) -> JsonObject | None:
+    """Return the bindings of policies that change writes; nothing if they are not served."""
+    try:
+        return await _get_if_readable(session, _MUTATIONS)
+    except ObjectNotFoundError:
+        return {}
+
+
+def _managed_fields(mutations: JsonObject | None) -> ManagedFields:
+    if mutations is None:
+        return ManagedFields.UNKNOWN
+    if "items" not in mutations:
+        return ManagedFields.NOT_SERVED
+    bound = {text(child(as_object(one), "spec"), "policyName") for one in items(mutations, "items")}
+    return ManagedFields.DROPPED if MANAGED_FIELDS_POLICY in bound else ManagedFields.KEPT
+
+
+_MANAGED_FIELDS_NOTES: Final = {
+    ManagedFields.KEPT: (
+        f"the policy {MANAGED_FIELDS_POLICY} is not in force, so all jobs have managedFields; each "
+        "of their writes costs more, nothing else differs; kubectl apply -f crds/mutating/",
+    ),
+    ManagedFields.NOT_SERVED: (
+        "the API server does not serve MutatingAdmissionPolicy (Kubernetes 1.36), so all jobs have "
+        "managedFields; each of their writes costs more, nothing else differs",
+    ),
+}
 
 
 def _missing_types(group: JsonObject | None) -> list[str]:

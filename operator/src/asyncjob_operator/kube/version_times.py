@@ -15,9 +15,6 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Final
 
-SAMPLE_SECONDS: Final = 60.0
-"""Seconds between two samples: as long as a pass of retention is from the next by default."""
-
 MAX_SAMPLES: Final = 64
 """Less than 2 KiB of text. Thinned out by age, they tell a job's age to about a third of it."""
 
@@ -51,7 +48,7 @@ class VersionTimes:
             one for one in self._samples if one.version <= newest.version and one.at <= newest.at
         ]
         last = self._samples[-1] if self._samples else None
-        if last and (last.version == newest.version or newest.at < last.at + SAMPLE_SECONDS):
+        if last and (last.version == newest.version or last.at == newest.at):
             return
         self._samples.append(newest)
         if len(self._samples) > MAX_SAMPLES:

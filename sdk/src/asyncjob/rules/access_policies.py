@@ -2,7 +2,7 @@
 
 Removal: the garbage collector removes objects whose owner is missing, a finalizer keeps an object,
 the history limits of a cron job count what bears its labels, and retention goes by the time of the
-last report in managedFields. A right to patch would so be a right to delete, or to stop retention.
+last report in managedFields, where they are. A right to patch would so be a right to delete.
 All other labels and annotations stay free, and so do the owners of a new object.
 
 Settings: RBAC knows no fields. `patch` is needed to pause a queue and to trigger a cron job; it
@@ -102,7 +102,6 @@ _SAME_RUN_METADATA: Final = (
 _SAME_STATUS_MANAGED_FIELDS: Final = (
     f"{_IS_CREATE} || {_status_managed_fields('object')} == {_status_managed_fields('oldObject')}"
 )
-_HAS_MANAGED_FIELDS: Final = f"!({_IS_CREATE}) || has(object.metadata.managedFields)"
 
 _REMOVAL_OWNERS: Final = Rule(
     "removal.owners",
@@ -132,12 +131,6 @@ _REMOVAL_REPORTS: Final = Rule(
     f"({_SAME_STATUS_MANAGED_FIELDS}) || {_MAY_UPDATE_STATUS}",
     is_forbidden=True,
 )
-_REMOVAL_TRACKED: Final = Rule(
-    "removal.tracked",
-    "An object must be created with managedFields tracked by the API server; leave managedFields "
-    "out of the object.",
-    _HAS_MANAGED_FIELDS,
-)
 
 REMOVAL_POLICY: Final = AdmissionPolicy(
     name=f"removal.{GROUP}",
@@ -149,7 +142,6 @@ REMOVAL_POLICY: Final = AdmissionPolicy(
         + cel_and(
             (
                 _SAME_FINALIZERS,
-                _HAS_MANAGED_FIELDS,
                 _SAME_RUN_METADATA,
                 _SAME_OWNERS,
                 _SAME_STATUS_MANAGED_FIELDS,
@@ -162,7 +154,6 @@ REMOVAL_POLICY: Final = AdmissionPolicy(
         _REMOVAL_FINALIZERS,
         _REMOVAL_RUN_METADATA,
         _REMOVAL_REPORTS,
-        _REMOVAL_TRACKED,
     ),
 )
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from asyncjob.schema.manifests import crds_folder, docs_folder
+from asyncjob.rules.managed_fields import MUTATING
+from asyncjob.schema.manifests import crds_folder, docs_folder, mutating_folder
 
 FOLDER_TYPE = click.Path(path_type=Path, file_okay=False)
 
@@ -18,7 +19,13 @@ FOLDER_TYPE = click.Path(path_type=Path, file_okay=False)
 @click.option("--check", is_flag=True, help="Change nothing; fail if a file is out of date.")
 def main(out: Path, chart: Path, docs: Path, *, check: bool) -> None:
     """Generate the CRDs and policies, the chart's copy of them, and the page of rules."""
-    wanted = {out: crds_folder(), chart: crds_folder(), docs: docs_folder()}
+    wanted = {
+        out: crds_folder(),
+        out / MUTATING: mutating_folder(),
+        chart: crds_folder(),
+        chart / MUTATING: mutating_folder(),
+        docs: docs_folder(),
+    }
     if not check:
         for at, folder in wanted.items():
             folder.write(at)

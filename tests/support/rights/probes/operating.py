@@ -25,7 +25,7 @@ from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.paths import leases_path
-from asyncjob_operator.kube.preflight import find_missing_policies
+from asyncjob_operator.kube.preflight import ManagedFields, find_missing_policies, preflight
 from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.loops import run_retention, run_stale_worker_collection
 from asyncjob_operator.settings import Settings
@@ -200,6 +200,12 @@ async def sees_policies(principal: Principal, _ground: ProbeSetup, _: str) -> No
     async with operating(principal) as (_parts, session):
         found = await find_missing_policies(session)
     assert found == [], found
+
+
+async def sees_managed_fields(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+    async with operating(principal) as (_parts, session):
+        found = await preflight(session, ())
+    assert found.managed_fields is not ManagedFields.UNKNOWN
 
 
 async def is_elected(principal: Principal, _ground: ProbeSetup, _: str) -> None:

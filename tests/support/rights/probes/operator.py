@@ -45,6 +45,10 @@ MAIN: Final[Mapping[Right, Probe]] = {
 INSTALL: Final[Mapping[Right, Probe]] = {
     Right("admissionregistration.k8s.io", resource, "list"): _POLICIES
     for resource in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+} | {
+    Right("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", "list"): Probe(
+        "say whether managedFields are kept", operating.sees_managed_fields
+    )
 }
 
 ELECTION: Final[Mapping[Right, Probe]] = {
