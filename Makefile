@@ -175,8 +175,8 @@ bench-check: $(STAMP) ## compare what was measured last with the limits
 bench-profile: $(STAMP) ## where operator, worker and API server spend their time while jobs flow (SCALE=small)
 	@$(BENCH) profile $(call given,SCALE,--scale)
 
-bench-prices: $(STAMP) ## what schema and rules cost the API server, one by one; four minutes (SCALE=small)
-	@$(BENCH) prices $(call given,SCALE,--scale)
+bench-prices: $(STAMP) ## what schema and rules cost the API server, one by one; four minutes (SCALE=small ONLY=variant)
+	@$(BENCH) prices $(call given,SCALE,--scale) $(call given,ONLY,--only)
 
 bench-page: $(STAMP) ## show what was measured last on the page about performance
 	@$(BENCH) page --publish

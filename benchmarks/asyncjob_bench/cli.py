@@ -13,7 +13,7 @@ from asyncjob_bench.harness.site import site
 from asyncjob_bench.parts import profiles
 from asyncjob_bench.parts.part import SCALES, Part
 from asyncjob_bench.parts.runner import PARTS, Runner
-from asyncjob_bench.prices import measure_variants
+from asyncjob_bench.prices import UNCHANGED, VARIANTS, measure_variants
 from asyncjob_bench.scaling import CURVES, measure_curves
 from asyncjob_bench.stats.limits import LimitVerdict, check_limits, read_limits
 from asyncjob_bench.stats.results import Results
@@ -116,12 +116,14 @@ def profile(*, scale: str, out: Path) -> None:
 
 
 @main.command()
+@click.option("--only", type=click.Choice(list(VARIANTS)), help="This beside what is installed.")
 @SCALE
 @OUT
-def prices(*, scale: str, out: Path) -> None:
+def prices(*, only: str | None, scale: str, out: Path) -> None:
     """Show what schema and rules cost the API server, by leaving out one thing at a time."""
+    names = (UNCHANGED, only) if only and only != UNCHANGED else tuple(VARIANTS)
     with _shown_and_stored(out, store.PRICES, scale, ["prices"]) as results:
-        results.curves["prices"] = measure_variants(SCALES[scale], click.echo)
+        results.curves["prices"] = measure_variants(SCALES[scale], click.echo, names)
 
 
 @main.command("page")

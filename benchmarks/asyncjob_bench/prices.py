@@ -5,17 +5,19 @@ is steady within two hundredths, unlike its CPU time; collecting that again is a
 work.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import orjson
 import yaml
 
-from asyncjob.names import GROUP, JOBS
+from asyncjob.names import GROUP, JOBS, collection_path
 from asyncjob.rules.job_policies import OWNERSHIP_POLICY
-from asyncjob.schema.manifests import manifests
+from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
+from asyncjob.schema.manifests import manifests, mutating_manifests
 from asyncjob.schema.structural import PRESERVE, VALIDATIONS
 from asyncjob_bench.harness.generator import generate, whole_life
 from asyncjob_bench.harness.site import Site, site
@@ -37,8 +39,14 @@ def _as_installed(them: Manifests) -> Manifests:
 
 
 def _ownership_alone(them: Manifests) -> Manifests:
-    """Leave out the other policies; this one is what tells a space that policies are in force."""
-    return [it for it in them if "Policy" not in it["kind"] or _name(it) == OWNERSHIP_POLICY.name]
+    """Leave out what else refuses; this one is what tells a space that policies are in force."""
+    kept = {OWNERSHIP_POLICY.name, MANAGED_FIELDS_POLICY}
+    return [it for it in them if "Policy" not in it["kind"] or _name(it) in kept]
+
+
+def _tracked(them: Manifests) -> Manifests:
+    """Leave out what takes managedFields off jobs that nobody applies."""
+    return [it for it in them if _name(it) != MANAGED_FIELDS_POLICY]
 
 
 def _without_rules(them: Manifests) -> Manifests:
@@ -77,6 +85,7 @@ def _shapeless(them: Manifests) -> Manifests:
 
 VARIANTS: Final[Mapping[str, Change]] = {
     UNCHANGED: _as_installed,
+    "with managedFields of all jobs": _tracked,
     "with the policy of ownership alone": _ownership_alone,
     "without rules in the CRD": _without_rules,
     "without patterns and formats": _without_forms,
@@ -133,11 +142,13 @@ API_SERVER: Final = "kube-apiserver"
 ROUNDS: Final = 2
 
 
-def measure_variants(scale: Scale, say: Callable[[str], None]) -> list[Row]:
-    """Measure all variants in rounds; `say` takes a line for whoever waits."""
-    found: dict[str, list[Numbers]] = {name: [] for name in VARIANTS}
+def measure_variants(
+    scale: Scale, say: Callable[[str], None], names: Sequence[str] = tuple(VARIANTS)
+) -> list[Row]:
+    """Measure variants in rounds, `UNCHANGED` among them; `say` takes a line for whoever waits."""
+    found: dict[str, list[Numbers]] = {name: [] for name in names}
     for number in range(ROUNDS):
-        for name in round_order(list(VARIANTS), number):
+        for name in round_order(list(found), number):
             found[name].append(measure_variant(VARIANTS[name], scale))
             say(f"{name}: {found[name][-1]['KiB/job']:.0f} KiB per job")
     return variant_rows(found)
@@ -167,7 +178,8 @@ def measure_variant(change: Change, scale: Scale) -> Numbers:
 
 def installed() -> list[dict[str, object]]:
     """Return the manifests again each time: a variant changes them in place."""
-    texts = yaml.safe_dump_all(one for objects in manifests().values() for one in objects)
+    files = {**manifests(), **mutating_manifests()}
+    texts = yaml.safe_dump_all(one for objects in files.values() for one in objects)
     return list(yaml.safe_load_all(texts))
 
 
@@ -178,9 +190,18 @@ def _three_writes(here: Site, scale: Scale) -> Numbers:
         before, cpu = here.metrics(), here.usage()
         generate(space, steps, scale.priced_jobs, workers=pods, connections=CONNECTIONS)
         after, used = here.metrics(), here.usage() - cpu
+        size = _stored_bytes(here, space.name)
     jobs = scale.priced_jobs
     return {
         "KiB/job": (after.total(MEMORY) - before.total(MEMORY)) / jobs / KIB,
         "thousand pieces/job": (after.total(PIECES) - before.total(PIECES)) / jobs / THOUSAND,
         "CPU ms/job": used.per_job(jobs)[API_SERVER],
+        "bytes": float(size),
     }
+
+
+def _stored_bytes(here: Site, namespace: str) -> int:
+    """Return the size of a finished job as JSON, which is how etcd holds it."""
+    text = here.read(f"{collection_path(namespace, JOBS)}?limit=1")
+    [job] = orjson.loads(text)["items"]
+    return len(orjson.dumps(job))
