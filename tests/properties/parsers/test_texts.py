@@ -151,7 +151,7 @@ def test_samples_of_versions_are_read_or_left_out(text: str) -> None:
     order = [(sample.version, sample.at) for sample in samples]
     assert order == sorted(set(order))
     times = VersionTimes()
-    times.restore(text)
+    times.restore(text, 0)
     assert read_samples(times.text()) == samples
 
 

@@ -10,8 +10,10 @@ from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.kube import KubeSession
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from support.in_memory.fake_session import FakeSession
+from support.in_memory.memory import BEGINNING
 
 NOTED = "asyncjob.dev/version-times"
+NOW = int(BEGINNING)
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/home/leases/asyncjob-operator"
 
 
@@ -34,6 +36,11 @@ def elector(server: FakeSession, identity: str, clock: Clock) -> LeaderElector:
 @pytest.fixture
 def server() -> FakeSession:
     return FakeSession()
+
+
+def noted(server: FakeSession) -> str:
+    """Return what the Lease says of versions."""
+    return str(server.objects[LEASE]["metadata"]["annotations"][NOTED])
 
 
 async def test_the_first_to_come_leads_and_the_second_does_not(server: FakeSession) -> None:
@@ -94,41 +101,73 @@ async def test_what_the_leader_has_noted_of_versions_is_known_to_whoever_leads_n
     leader, standby = elector(server, "a", clock), elector(server, "b", clock)
     await leader.try_acquire_or_renew()
     await standby.try_acquire_or_renew()
-    leader.version_times.sample("100", 50)
+    leader.version_times.sample("100", NOW)
     await leader.try_acquire_or_renew()
-    assert server.objects[LEASE]["metadata"]["annotations"] == {NOTED: "100@50"}
+    assert noted(server) == f"100@{NOW}"
     await standby.try_acquire_or_renew()
-    assert standby.version_times.text() == "100@50"
-    leader.version_times.sample("200", 500)
+    assert standby.version_times.text() == f"100@{NOW}"
+    leader.version_times.sample("200", NOW + 60)
     await leader.release()
     await standby.try_acquire_or_renew()
-    standby.version_times.sample("300", 1000)
+    standby.version_times.sample("300", NOW + 120)
     await standby.try_acquire_or_renew()
-    assert server.objects[LEASE]["metadata"]["annotations"] == {NOTED: "100@50 200@500 300@1000"}
+    assert noted(server) == f"100@{NOW} 200@{NOW + 60} 300@{NOW + 120}"
 
 
-async def test_what_a_leader_notes_of_versions_is_not_replaced_by_what_its_lease_still_says(
+async def test_a_store_restored_from_a_backup_brings_along_what_was_noted_then(
     server: FakeSession,
 ) -> None:
     leader = elector(server, "a", Clock())
     await leader.try_acquire_or_renew()
-    leader.version_times.sample("100", 50)
+    leader.version_times.sample("100", NOW)
     await leader.try_acquire_or_renew()
-    leader.version_times.sample("200", 500)
-    await leader.restore_version_times()
-    server.put(LEASE, server.objects[LEASE])
+    backup = server.objects[LEASE]
+    leader.version_times.sample("900", NOW + 60)
+    await leader.try_acquire_or_renew()
+    server.put(LEASE, backup)
     await leader.try_acquire_or_renew()  # finds another version, and reads
-    assert leader.version_times.text() == "100@50 200@500"
+    assert leader.leads()
+    assert leader.version_times.text() == f"100@{NOW}"
+    await leader.try_acquire_or_renew()
+    assert noted(server) == f"100@{NOW}"
+
+
+async def test_a_backup_from_before_there_was_a_lease_leaves_nothing_noted(
+    server: FakeSession,
+) -> None:
+    leader = elector(server, "a", Clock())
+    await leader.try_acquire_or_renew()
+    leader.version_times.sample("900", NOW)
+    await leader.try_acquire_or_renew()
+    del server.objects[LEASE]
+    for _ in range(2):  # finds that it is gone, and creates it
+        await leader.try_acquire_or_renew()
+    assert leader.leads()
+    assert leader.version_times.text() == ""
+
+
+async def test_what_was_noted_before_there_was_the_lease_is_of_another_cluster(
+    server: FakeSession,
+) -> None:
+    leader, standby = elector(server, "a", Clock()), elector(server, "b", Clock())
+    copied = f"100@{NOW - 60} 200@{NOW}"
+    made = {"creationTimestamp": "2027-01-15T08:00:00Z", "annotations": {NOTED: copied}}
+    server.put(LEASE, {"metadata": made, "spec": {}})
+    await standby.restore_version_times()
+    assert standby.version_times.text() == f"200@{NOW}"
+    await leader.try_acquire_or_renew()
+    assert noted(server) == f"200@{NOW}"
 
 
 async def test_a_renewal_repeats_nothing_that_the_lease_says_already(server: FakeSession) -> None:
     leader = elector(server, "a", Clock())
-    leader.version_times.sample("100", 50)
+    await leader.try_acquire_or_renew()
+    leader.version_times.sample("100", NOW)
     await leader.try_acquire_or_renew()
     await leader.try_acquire_or_renew()
-    created, renewed = [body["metadata"] for _method, _path, body in server.writes]
-    assert created["annotations"] == {NOTED: "100@50"}
-    assert "annotations" not in renewed
+    _created, renewed, again = [body["metadata"] for _method, _path, body in server.writes]
+    assert renewed["annotations"] == {NOTED: f"100@{NOW}"}
+    assert "annotations" not in again
 
 
 async def test_a_replica_that_starts_knows_what_was_noted_before_it_takes_part(
@@ -136,10 +175,11 @@ async def test_a_replica_that_starts_knows_what_was_noted_before_it_takes_part(
 ) -> None:
     first, second = elector(server, "a", Clock()), elector(server, "b", Clock())
     await second.restore_version_times()  # there is no Lease yet
-    first.version_times.sample("100", 50)
+    await first.try_acquire_or_renew()
+    first.version_times.sample("100", NOW)
     await first.try_acquire_or_renew()
     await second.restore_version_times()
-    assert second.version_times.text() == "100@50"
+    assert second.version_times.text() == f"100@{NOW}"
 
 
 async def test_a_lease_that_may_not_be_read_keeps_no_replica_from_starting(

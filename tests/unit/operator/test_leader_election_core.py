@@ -81,10 +81,11 @@ def test_a_write_is_exact_on_the_version_seen_and_counts_takeovers() -> None:
 
 def test_a_record_takes_the_duration_its_holder_promised() -> None:
     lease: JsonObject = {
-        "metadata": {"resourceVersion": "3"},
+        "metadata": {"resourceVersion": "3", "creationTimestamp": "2027-01-15T08:00:00Z"},
         "spec": {"holderIdentity": "you", "leaseDurationSeconds": 30, "leaseTransitions": 2},
     }
-    assert read_election_record(lease) == LeaderElectionRecord("you", "3", 30.0, 2)
+    found = LeaderElectionRecord("you", "3", 30.0, 2, created_at=1_800_000_000)
+    assert read_election_record(lease) == found
 
 
 def test_ones_own_write_is_what_the_next_step_goes_by() -> None:

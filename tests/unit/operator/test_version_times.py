@@ -73,7 +73,7 @@ def test_a_week_of_samples_is_short_and_tells_ages_to_a_third_and_never_too_old(
 
 def test_samples_are_restored_as_they_were_kept() -> None:
     times, again = sampled((100, 0), (200, 60)), VersionTimes()
-    again.restore(times.text())
+    again.restore(times.text(), NOW)
     assert again.text() == times.text() == f"100@{NOW} 200@{NOW + 60}"
 
 
@@ -81,8 +81,14 @@ def test_samples_are_restored_as_they_were_kept() -> None:
     "text",
     ["", "1", "1@", "2@1 1@2", "1@2 2@1", "1@1 1@2", "1@1  2@2", "-1@1", "\u0661@1", "1@1\n"],
 )
-def test_a_text_that_holds_no_samples_changes_nothing(text: str) -> None:
+def test_where_a_text_holds_no_samples_none_are_kept(text: str) -> None:
     times = sampled((100, 0))
-    times.restore(text)
+    times.restore(text, 0)
     assert read_samples(text) == []
-    assert times.text() == f"100@{NOW}"
+    assert times.text() == ""
+
+
+def test_samples_from_before_there_was_what_keeps_them_are_left_out() -> None:
+    times = VersionTimes()
+    times.restore(sampled((100, 0), (200, 60), (300, 120)).text(), NOW + 60)
+    assert times.text() == f"200@{NOW + 60} 300@{NOW + 120}"

@@ -11,6 +11,7 @@ from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, integer, text
 from asyncjob.names import VERSION_TIMES_ANNOTATION
+from asyncjob_operator.core.now import to_epoch
 
 SAFETY_MARGIN_SECONDS: Final = 1.0
 """Seconds that a leader stops acting before another may take its Lease over."""
@@ -28,6 +29,9 @@ class LeaderElectionRecord:
     transitions: int
     version_times: str = ""
     """What the leader has noted, as `VersionTimes.text` returns it."""
+
+    created_at: float = 0.0
+    """When the API server created it, in epoch seconds."""
 
 
 class ElectionStep(Enum):
@@ -89,6 +93,7 @@ def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
         duration=float(integer(spec, "leaseDurationSeconds", 10)),
         transitions=integer(spec, "leaseTransitions"),
         version_times=text(child(metadata, "annotations"), VERSION_TIMES_ANNOTATION),
+        created_at=to_epoch(text(metadata, "creationTimestamp"), default=0.0),
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -51,7 +52,10 @@ class LeaderElector:
     ) -> None:
         self._session = session
         self.version_times = VersionTimes()
-        """Kept in the Lease: the leader's, or what a candidate has read of it."""
+        """Kept in the Lease. Whoever reads that, a leader too, knows no more than it says.
+
+        A Lease that is not as its leader left it may be from a backup, as all versions then are.
+        """
 
         self._namespace = namespace
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
@@ -67,12 +71,8 @@ class LeaderElector:
 
     async def restore_version_times(self) -> None:
         """Take what the leader has noted. Raises ApiError, but where it may not be read."""
-        try:
-            lease = await self._session.get(f"{self._collection}/{self._name}")
-        except (ForbiddenError, ObjectNotFoundError):
-            return  # without it jobs count as younger; the election says what is not allowed
-        if not self.leads():
-            self.version_times.restore(read_election_record(lease).version_times)
+        with suppress(ForbiddenError):  # jobs count as younger; the election says what is missing
+            self._restore_version_times(await self._get_lease())
 
     async def wait_until_elected(self) -> None:
         """Wait until this replica leads."""
@@ -150,16 +150,22 @@ class LeaderElector:
                 await self._patch_lease(self._lease_body(""))
 
     async def _read_lease(self) -> None:
-        try:
-            record: LeaderElectionRecord | None = read_election_record(
-                await self._session.get(f"{self._collection}/{self._name}")
-            )
-        except ObjectNotFoundError:
-            record = None
-        led = self.leads()
+        record = await self._get_lease()
         self._candidate.observe(record, self._clock())
-        if record and not led:
-            self.version_times.restore(record.version_times)
+        self._restore_version_times(record)
+
+    async def _get_lease(self) -> LeaderElectionRecord | None:
+        try:
+            lease = await self._session.get(f"{self._collection}/{self._name}")
+        except ObjectNotFoundError:
+            return None
+        return read_election_record(lease)
+
+    def _restore_version_times(self, record: LeaderElectionRecord | None) -> None:
+        if record:
+            self.version_times.restore(record.version_times, record.created_at)
+        else:
+            self.version_times.restore("", 0)
 
     async def _write_lease(self, holder: str) -> None:
         sent_at = self._clock()

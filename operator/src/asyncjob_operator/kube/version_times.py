@@ -64,11 +64,13 @@ class VersionTimes:
         index = bisect_left(self._samples, int(version), key=attrgetter("version"))
         return min(self._samples[index].at, now) if index < len(self._samples) else now
 
-    def restore(self, text: str) -> None:
-        """Take the samples of a text; one that `text` has not made changes nothing."""
-        samples = read_samples(text)
-        if samples:
-            self._samples = samples
+    def restore(self, text: str, since: float) -> None:
+        """Take the samples of a text, and keep no others; none of a text that is no list of them.
+
+        Those from before `since`, in epoch seconds, are left out: they were taken before there was
+        what they are kept in, so of another cluster's versions.
+        """
+        self._samples = [one for one in read_samples(text) if one.at >= since]
 
     def text(self) -> str:
         """Return the samples as they are kept."""
