@@ -1,8 +1,9 @@
-"""Validating admission policies, as they are stored: which apply to a write, and what they say.
+"""Admission policies, as they are stored: which apply to a write, and what they say.
 
 `variables` are put in place of their names before a policy is compiled. So each is evaluated where
 it is read, and only there, as a real API server does it. Not here: params, audit annotations,
-`matchPolicy`, and the warnings of bindings that do not deny.
+`matchPolicy`, the warnings of bindings that do not deny, and changes other than the removal of a
+part of the object at creation.
 """
 
 import re
@@ -21,6 +22,8 @@ Object = dict[str, Any]
 
 POLICIES: Final = (ADMISSION_GROUP, "validatingadmissionpolicies")
 BINDINGS: Final = (ADMISSION_GROUP, "validatingadmissionpolicybindings")
+MUTATING_POLICIES: Final = (ADMISSION_GROUP, "mutatingadmissionpolicies")
+MUTATING_BINDINGS: Final = (ADMISSION_GROUP, "mutatingadmissionpolicybindings")
 
 _CODES: Final = {
     "Invalid": 422,
@@ -29,6 +32,7 @@ _CODES: Final = {
     "RequestEntityTooLarge": 413,
 }
 _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_][A-Za-z0-9_]*)")
+_REMOVAL: Final = re.compile(r"\[JSONPatch\{op: 'remove', path: '/(\w+)/(\w+)'\}\]")
 _TEXT: Final = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 
@@ -68,6 +72,9 @@ class Policy:
     object_selectors: tuple[Mapping[str, Any], ...]
     conditions: tuple[str, ...]
     validations: tuple[Validation, ...]
+    removals: tuple[tuple[str, str], ...]
+    """What it takes off an object: the name of a part, and that of what is removed there."""
+
     ignores_errors: bool
 
     def is_about(self, write: Write, namespace_labels: Mapping[str, str]) -> bool:
@@ -80,10 +87,14 @@ class Policy:
         """Return whether the labels of the object are those that the policy is about."""
         return all(_selects_either(selector, write) for selector in self.object_selectors)
 
+    def applies(self, activation: Activation) -> bool:
+        """Return whether its conditions are met; raises EvaluationError."""
+        return all(activation.evaluate(compiled(one)) is True for one in self.conditions)
+
     def refusal(self, activation: Activation) -> tuple[str, str] | None:
         """Return reason and message of the first rule that is broken."""
         try:
-            if not all(activation.evaluate(compiled(one)) is True for one in self.conditions):
+            if not self.applies(activation):
                 return None
         except EvaluationError as error:
             return None if self.ignores_errors else ("Invalid", f"matchCondition: {error}")
@@ -111,18 +122,26 @@ def _message(rule: Validation, activation: Activation) -> str:
 
 
 class Admission:
-    """Judges writes by the policies that are stored and bound."""
+    """Changes and judges writes by the policies that are stored and bound."""
 
     def __init__(self, storage: Storage, authorizer_: RbacAuthorizer) -> None:
-        self._storage = storage
         self._authorizer = authorizer_
-        self._ends = (-1, -1)
-        self._known: dict[tuple[str, str], Policy] = {}
-        self._by_write: dict[tuple[object, ...], list[Policy]] = {}
+        self._validating = BoundPolicies(storage, POLICIES, BINDINGS)
+        self._mutating = BoundPolicies(storage, MUTATING_POLICIES, MUTATING_BINDINGS)
+
+    def change(self, obj: Object, write: Write) -> None:
+        """Take off a new object what policies remove; `write` is its creation."""
+        for policy in self._mutating.about(write):
+            try:
+                applies = policy.applies(Activation(_values(write)))
+            except EvaluationError:
+                continue  # all of them ignore errors, or they are not understood
+            for part, name in policy.removals if applies else ():
+                obj[part].pop(name, None)
 
     def check(self, write: Write) -> None:
         """Raise StatusError if a policy refuses the write."""
-        policies = [one for one in self._about(write) if one.selects(write)]
+        policies = self._validating.about(write)
         if not policies:
             return
         activation = Activation(_values(write))
@@ -131,16 +150,6 @@ class Admission:
                 refusal = policy.refusal(activation)
                 if refusal is not None:
                     raise _denied(policy, write, *refusal)
-
-    def _about(self, write: Write) -> list[Policy]:
-        """Return the policies in force that are about such writes, whatever the object's labels."""
-        in_force, labels = self._in_force(), self._namespace_labels(write.namespace)
-        key = write.operation, write.resource, write.subresource, tuple(labels.items())
-        found = self._by_write.get(key)
-        if found is None:
-            found = [one for one in in_force if one.is_about(write, labels)]
-            self._by_write[key] = found
-        return found
 
     def _asked_by(self, identity: Identity) -> Callable[[Mapping[str, str]], bool]:
         def allows(question: Mapping[str, str]) -> bool:
@@ -157,12 +166,35 @@ class Admission:
 
         return allows
 
+
+class BoundPolicies:
+    """The policies of one kind that are in force: those with a binding."""
+
+    def __init__(
+        self, storage: Storage, policies: tuple[str, str], bindings: tuple[str, str]
+    ) -> None:
+        self._storage = storage
+        self._kinds = policies, bindings
+        self._ends = (-1, -1)
+        self._known: dict[tuple[str, str], Policy] = {}
+        self._by_write: dict[tuple[object, ...], list[Policy]] = {}
+
+    def about(self, write: Write) -> list[Policy]:
+        """Return those that have anything to say of the write."""
+        in_force, labels = self._in_force(), self._namespace_labels(write.namespace)
+        key = write.operation, write.resource, write.subresource, tuple(labels.items())
+        found = self._by_write.get(key)
+        if found is None:
+            found = [one for one in in_force if one.is_about(write, labels)]
+            self._by_write[key] = found
+        return [one for one in found if one.selects(write)]
+
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
         found = self._storage.get(("", "namespaces"), ("", namespace))
         return (found["metadata"].get("labels") or {}) if found else {}
 
     def _in_force(self) -> Iterable[Policy]:
-        policies, bindings = map(self._storage.collection, (POLICIES, BINDINGS))
+        policies, bindings = map(self._storage.collection, self._kinds)
         ends = policies.end, bindings.end
         if ends != self._ends:
             self._ends = ends
@@ -210,8 +242,16 @@ def _policy(policy: Object, binding: Object) -> Policy:
             )
             for one in spec.get("validations") or ()
         ),
+        removals=tuple(_removal(policy, one) for one in spec.get("mutations") or ()),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
+
+
+def _removal(policy: Object, mutation: Object) -> tuple[str, str]:
+    found = _REMOVAL.fullmatch(mutation.get("jsonPatch", {}).get("expression", ""))
+    if found is None or policy["spec"].get("failurePolicy") != "Ignore":
+        raise PolicyError(f"policy {policy['metadata']['name']} changes in a way unknown here")
+    return found[1], found[2]
 
 
 def inlined(expression: str, variables: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """`metadata.managedFields`: who wrote which field last, and when.
 
 As a real API server tracks it for writes that are no server-side apply. The policies rest on that:
-they refuse changes of what is said of the status, and objects that are not tracked at all.
+they refuse changes of what is said of the status.
 """
 
 from collections.abc import Mapping

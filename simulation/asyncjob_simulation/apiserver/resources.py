@@ -106,6 +106,20 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
         "ValidatingAdmissionPolicyBinding",
         namespaced=False,
     ),
+    Resource(
+        ADMISSION_GROUP,
+        "v1",
+        "mutatingadmissionpolicies",
+        "MutatingAdmissionPolicy",
+        namespaced=False,
+    ),
+    Resource(
+        ADMISSION_GROUP,
+        "v1",
+        "mutatingadmissionpolicybindings",
+        "MutatingAdmissionPolicyBinding",
+        namespaced=False,
+    ),
     Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False),
     Resource(
         "authorization.k8s.io",

@@ -1,7 +1,8 @@
 """Writing: create, update, patch and delete, through schema, rules, policies and field tracking.
 
 The order is that of a real API server: drop unknown fields, fill in defaults, keep what this
-request may not change, compare versions, validate by schema and its rules, ask the policies, store.
+request may not change, compare versions, have policies change it, validate by schema and its rules,
+ask the policies, store.
 """
 
 import hashlib
@@ -138,18 +139,19 @@ class Writer:
             labels = metadata.get("labels") or {}
             metadata["labels"] = {**labels, "kubernetes.io/metadata.name": metadata["name"]}
         self._track(resource, obj, None, caller, "")
-        self._validate(resource, obj, None)
         write = Write(
             "CREATE",
             resource,
             "",
             target.namespace,
-            metadata["name"],
+            metadata.get("name", ""),
             obj,
             None,
             caller.identity,
             caller.dry_run,
         )
+        self._admission.change(obj, write)
+        self._validate(resource, obj, None)
         key = target.namespace, metadata["name"]
         self._admission.check(write)
         if self._storage.get(resource.key, key) is not None:

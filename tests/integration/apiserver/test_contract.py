@@ -14,9 +14,11 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
+from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY, managed_fields_manifests
+from asyncjob.rules.policy import ADMISSION_API_VERSION
 from asyncjob_simulation.apiserver import Request
 from support.cluster.api import Client
-from support.cluster.enforcement import until
+from support.cluster.enforcement import until, until_managed_fields_are_dropped
 from support.cluster.identities import Space
 from support.in_memory.memory import MemoryClient, memory_admin, memory_server
 from support.judging.transcripts import Transcript
@@ -28,6 +30,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 WATCH_SECONDS = "1"
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 
 
 class RecordedNamespace:
@@ -330,6 +333,31 @@ def status_and_spec(on: RecordedNamespace) -> None:
     on.note("queue", "POST", on.queues, queue("q", maxConcurrency=1))
 
 
+def jobs_that_nobody_applies(on: RecordedNamespace) -> None:
+    """With the policy in force for the namespace, whatever others are in force elsewhere."""
+    policy, binding = managed_fields_manifests()
+    name = f"{MANAGED_FIELDS_POLICY}.{on.space.name}"
+    only_here = {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: on.space.name}}}
+    spec = {"policyName": name, "matchResources": only_here}
+    for plural, body in (
+        ("mutatingadmissionpolicies", {**policy, "metadata": {"name": name}}),
+        ("mutatingadmissionpolicybindings", {**binding, "metadata": {"name": name}, "spec": spec}),
+    ):
+        on.admin.create(f"/apis/{ADMISSION_API_VERSION}/{plural}", body).object()
+    until_managed_fields_are_dropped(on.admin, on.space.name)
+
+    on.create("create", "plain")
+    on.merge("patch", "plain", {"spec": {"priority": 1}})
+    on.note("replace", "PUT", f"{on.jobs}/plain", on.note("get", "GET", f"{on.jobs}/plain"))
+    applied = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}
+    by_client = job("applied")
+    by_client["metadata"].update(applied)
+    on.note("create as kubectl apply does", "POST", on.jobs, by_client)
+    on.merge("patch that", "applied", {"spec": {"priority": 1}})
+    on.create("create what is invalid", "invalid", priority="x", dependsOn=[{}])
+    on.note("queue", "POST", on.queues, queue("q"))
+
+
 SCENARIOS: list[Callable[[RecordedNamespace], None]] = [
     life_of_an_object,
     invalid_objects,
@@ -340,6 +368,7 @@ SCENARIOS: list[Callable[[RecordedNamespace], None]] = [
     generated_names,
     who_may,
     status_and_spec,
+    jobs_that_nobody_applies,
 ]
 
 

@@ -46,6 +46,12 @@ def until_rules_hold(admin: Client) -> None:
     admin.delete(job_path("default", "rule-probe")).object()
 
 
+def until_managed_fields_are_dropped(admin: Client, namespace: str = "default") -> None:
+    """Wait until a job that nobody applies would be created, and without managedFields."""
+    attempt = partial(admin.dry().create, collection_path(namespace, JOBS), job("trial"))
+    until(_is_untracked, attempt, "managedFields are dropped")
+
+
 def until_granted(admin: Client, namespace: str, account: str, rule: dict[str, Any]) -> None:
     """Wait until the authorizer has seen the binding that gives an account this rule of a role."""
     review = {
@@ -68,3 +74,7 @@ def until_granted(admin: Client, namespace: str, account: str, rule: dict[str, A
 
 def _refused_by(policy: str, answer: Answer) -> bool:
     return f"'{policy}" in answer.message
+
+
+def _is_untracked(answer: Answer) -> bool:
+    return answer.accepted and "managedFields" not in answer.body["metadata"]
