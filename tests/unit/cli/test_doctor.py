@@ -161,6 +161,17 @@ def test_policies_that_differ_or_have_mistakes_are_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("dropped", "elects", "verdicts"),
+    [(False, False, []), (True, True, [OK]), (True, False, [WARNING])],
+)
+def test_jobs_without_managed_fields_need_a_lease_that_stores_when_they_ended(
+    *, dropped: bool, elects: bool, verdicts: list[Severity]
+) -> None:
+    found = installation.check_managed_fields(dropped=dropped, elects=elects)
+    assert [one.severity for one in found] == verdicts
+
+
+@pytest.mark.parametrize(
     ("creation", "change", "verdict"),
     [
         (ProbeResult.REFUSED, ProbeResult.NOT_TRIED, OK),

@@ -64,13 +64,16 @@ async def _examine_cluster(connection: ConnectionOptions, now: Clock) -> list[Fi
 async def _examine_installation(session: KubeSession, now: datetime) -> list[Finding]:
     kinds = installation.check_resource_types(await installation.fetch_resource_type_facts(session))
     found = [kinds, *installation.check_policies(await installation.fetch_policy_facts(session))]
+    dropped = await installation.fetch_drops_managed_fields(session)
+    leases = await processes.fetch_operator_leases(session)
+    found += installation.check_managed_fields(dropped=dropped, elects=leases != [])
     found.append(installation.check_enforcement(await installation.probe_enforcement(session)))
     found.append(
         permissions.check_permissions(
             await permissions.fetch_denied(session), session.access.namespace
         )
     )
-    return [*found, *processes.check_operator(await processes.fetch_operator_leases(session), now)]
+    return [*found, *processes.check_operator(leases, now)]
 
 
 def examine_jobs(jobs: Jobs, now: datetime) -> list[Finding]:

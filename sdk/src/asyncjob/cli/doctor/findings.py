@@ -37,6 +37,7 @@ class DoctorCode(StrEnum):
     NOT_READABLE = "doctor.not-readable"
     OTHER_RELEASE = "doctor.other-release"
     POLICY_MISTAKE = "doctor.policy-mistake"
+    AGES_NOT_STORED = "doctor.ages-not-stored"
     NOT_ENFORCED = "doctor.not-enforced"
     NOT_TRIED = "doctor.not-tried"
     NOT_ALLOWED = "doctor.not-allowed"

@@ -13,8 +13,16 @@ from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, pro
 from asyncjob.errors import ApiError, ForbiddenError, InvalidError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
-from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection_path, job_path
+from asyncjob.names import (
+    API_VERSION,
+    JOB_KIND,
+    JOBS,
+    OPERATOR_LEASE,
+    collection_path,
+    job_path,
+)
 from asyncjob.rules.job_policies import CREATION_POLICY, SPEC_POLICY
+from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
 from asyncjob.rules.policies import POLICIES
 from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
@@ -175,6 +183,35 @@ def _has_type_errors(policy: JsonObject) -> bool:
 def _policy_differences(policy: AdmissionPolicy, installed: JsonObject) -> list[str]:
     expected = child(policy.manifests()[0], "spec")
     return [f"{policy.name} {path}" for path in differences(expected, installed.get("spec"))][:1]
+
+
+async def fetch_drops_managed_fields(session: KubeSession) -> bool:
+    """Return whether the policy is bound that takes managedFields off jobs that nobody applies.
+
+    False as well where that may not be seen, and before Kubernetes 1.36.
+    """
+    try:
+        bindings = await session.get(f"{_ADMISSION}/mutatingadmissionpolicybindings")
+    except (ForbiddenError, ObjectNotFoundError):
+        return False
+    specs = [child(one, "spec") for one in _by_name(bindings).values()]
+    return any(text(one, "policyName") == MANAGED_FIELDS_POLICY for one in specs)
+
+
+def check_managed_fields(*, dropped: bool, elects: bool) -> list[Finding]:
+    """Return what it means that jobs have no managedFields; nothing where they have.
+
+    `elects` says whether there is a Lease by which operators are elected, and so one that keeps
+    when jobs ended.
+    """
+    if not dropped:
+        return []
+    message = f"{MANAGED_FIELDS_POLICY} is in force: jobs that nobody applies have no managedFields"
+    if elects:
+        return [ok(POLICIES_CHECK, message)]
+    message += f", and no Lease {OPERATOR_LEASE} stores when they ended"
+    way = "run the operator with --leader-elect, or kubectl delete -f crds/mutating/"
+    return [warning(POLICIES_CHECK, DoctorCode.AGES_NOT_STORED, message, way)]
 
 
 ENFORCEMENT_CHECK: Final = "Enforcement"
