@@ -14,9 +14,9 @@ from typing import Any, Final
 import orjson
 import yaml
 
+from asyncjob.json_types import JsonObject
 from asyncjob.names import GROUP, JOBS, collection_path
 from asyncjob.rules.job_policies import OWNERSHIP_POLICY
-from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
 from asyncjob.schema.manifests import manifests, mutating_manifests
 from asyncjob.schema.structural import PRESERVE, VALIDATIONS
 from asyncjob_bench.harness.generator import generate, whole_life
@@ -32,21 +32,21 @@ Change = Callable[[Manifests], Manifests]
 
 ATOMIC: Final = "x-kubernetes-map-type"
 UNCHANGED: Final = "as installed"
+UNTRACKED: Final = "without managedFields of jobs that nobody applies"
 
 
 def _as_installed(them: Manifests) -> Manifests:
     return them
 
 
+def _untracked(them: Manifests) -> Manifests:
+    """Add what takes managedFields off jobs that nobody applies."""
+    return [*them, *loaded(mutating_manifests())]
+
+
 def _ownership_alone(them: Manifests) -> Manifests:
-    """Leave out what else refuses; this one is what tells a space that policies are in force."""
-    kept = {OWNERSHIP_POLICY.name, MANAGED_FIELDS_POLICY}
-    return [it for it in them if "Policy" not in it["kind"] or _name(it) in kept]
-
-
-def _tracked(them: Manifests) -> Manifests:
-    """Leave out what takes managedFields off jobs that nobody applies."""
-    return [it for it in them if _name(it) != MANAGED_FIELDS_POLICY]
+    """Leave out the other policies; this one is what tells a space that policies are in force."""
+    return [it for it in them if "Policy" not in it["kind"] or _name(it) == OWNERSHIP_POLICY.name]
 
 
 def _without_rules(them: Manifests) -> Manifests:
@@ -85,7 +85,7 @@ def _shapeless(them: Manifests) -> Manifests:
 
 VARIANTS: Final[Mapping[str, Change]] = {
     UNCHANGED: _as_installed,
-    "with managedFields of all jobs": _tracked,
+    UNTRACKED: _untracked,
     "with the policy of ownership alone": _ownership_alone,
     "without rules in the CRD": _without_rules,
     "without patterns and formats": _without_forms,
@@ -176,9 +176,13 @@ def measure_variant(change: Change, scale: Scale) -> Numbers:
             return _three_writes(here, scale)
 
 
-def installed() -> list[dict[str, object]]:
+def installed() -> Manifests:
     """Return the manifests again each time: a variant changes them in place."""
-    files = {**manifests(), **mutating_manifests()}
+    return loaded(manifests())
+
+
+def loaded(files: Mapping[str, Sequence[JsonObject]]) -> Manifests:
+    """Return the objects of files, each apart from all others."""
     texts = yaml.safe_dump_all(one for objects in files.values() for one in objects)
     return list(yaml.safe_load_all(texts))
 

@@ -111,7 +111,7 @@ class Planes:
                 ready_within=READY_SECONDS,
             )
             plane = stack.enter_context(ControlPlane(options))
-            install(plane, mutating=False)  # the audit goes by the times in managedFields
+            install(plane)
             yield PreparedPlane(plane, log, disk)
 
 

@@ -1,12 +1,11 @@
-"""The policy that takes managedFields off jobs: only where the API server knows its kind."""
+"""The policy that takes managedFields off jobs: only if asked for and the API server knows it."""
 
 from typing import Any
 
-import pytest
+from support.cluster.charts import MUTATING, NAMESPACE, Helm, Object, scenario
 
-from support.charts import MUTATING, NAMESPACE, Helm, Object, scenario
-
-KEPT = "All jobs have managedFields, so that each of their writes costs more; nothing else differs."
+WITHOUT_EFFECT = "policies.mutating is without effect"
+ASKED_FOR = {"policies.mutating": True}
 
 
 def installed(helm: Helm, *api_versions: str, **values: Any) -> list[Object]:
@@ -22,38 +21,37 @@ def notes(helm: Helm, *flags: str) -> str:
     return " ".join(said.partition("NOTES:")[2].split())
 
 
-def test_an_api_server_that_knows_its_kind_gets_the_policy_and_one_that_does_not_does_not(
+def test_it_is_installed_where_it_is_asked_for_and_the_api_server_knows_its_kind(
     helm: Helm,
 ) -> None:
-    found = installed(helm, MUTATING)
+    found = installed(helm, MUTATING, **ASKED_FOR)
     assert [one["metadata"]["name"] for one in found] == ["managed-fields.asyncjob.dev"] * 2
     assert found[1]["spec"] == {"policyName": "managed-fields.asyncjob.dev"}
-    assert installed(helm) == []
+    assert installed(helm, MUTATING) == []
+    assert installed(helm, **ASKED_FOR) == []
 
 
-@pytest.mark.parametrize(
-    "values", [{"policies.mutating": False}, {"policies.install": False}], ids=str
-)
-def test_it_can_be_left_out(helm: Helm, values: dict[str, bool]) -> None:
-    assert installed(helm, MUTATING, **values) == []
+def test_without_policies_it_is_left_out(helm: Helm) -> None:
+    assert installed(helm, MUTATING, **ASKED_FOR, **{"policies.install": False}) == []
 
 
 def test_it_is_left_out_where_only_managed_fields_outlive_an_operator(helm: Helm) -> None:
-    alone = {"operator.options.leaderElect": False, "operator.replicas": 1}
+    alone = {**ASKED_FOR, "operator.options.leaderElect": False, "operator.replicas": 1}
     assert installed(helm, MUTATING, **alone) == []
     assert len(installed(helm, MUTATING, **alone, **{"operator.enabled": False})) == 2
 
 
-def test_it_stays_and_is_annotated_as_the_other_policies_are(helm: Helm) -> None:
-    keep, given = "helm.sh/resource-policy", {"policies.annotations": {"contact": "platform"}}
-    for one in installed(helm, MUTATING, **given):
+def test_it_is_annotated_as_the_other_policies_are_but_does_not_stay(helm: Helm) -> None:
+    given = {"policies.annotations": {"contact": "platform"}, "policies.keep": True}
+    for one in installed(helm, MUTATING, **ASKED_FOR, **given):
         noted = one["metadata"]["annotations"]
-        assert (noted[keep], noted["contact"]) == ("keep", "platform")
-    for one in installed(helm, MUTATING, **{"policies.keep": False}):
-        assert keep not in one["metadata"]["annotations"]
+        assert noted["contact"] == "platform"
+        assert "helm.sh/resource-policy" not in noted
 
 
-def test_who_installs_is_told_why_jobs_have_managed_fields(helm: Helm) -> None:
-    assert KEPT not in notes(helm, f"--values={scenario('namespaced')}")  # without policies
-    assert KEPT not in notes(helm, "--set=policies.mutating=false")
-    assert f"{KEPT} That is because" in notes(helm)
+def test_who_asks_for_what_cannot_be_had_is_told_why(helm: Helm) -> None:
+    asked = "--set=policies.mutating=true"
+    assert f"{WITHOUT_EFFECT}: the API server does not serve" in notes(helm, asked)
+    assert WITHOUT_EFFECT not in notes(helm)
+    # Nor without policies, where it is not this release that could bring it.
+    assert WITHOUT_EFFECT not in notes(helm, asked, f"--values={scenario('namespaced')}")

@@ -27,7 +27,7 @@ APART: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "crds.keep": (False, {}),
     "crds.annotations": ({"contact": "platform"}, {}),
     "policies.install": (False, {}),
-    "policies.mutating": (False, {}),
+    "policies.mutating": (True, {}),
     "policies.keep": (False, {}),
     "policies.annotations": ({"contact": "platform"}, {}),
     "rbac.create": (False, {}),

@@ -15,12 +15,9 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="package")
 def control_plane() -> Iterator[ControlPlane]:
-    """Run a control plane with our CRDs, policies and roles, where jobs have managedFields.
-
-    So has the API server in memory, which answers some of these tests as well.
-    """
+    """Run a control plane with our CRDs, policies and roles."""
     with ControlPlane() as plane:
-        install(plane, mutating=False)
+        install(plane)
         yield plane
 
 

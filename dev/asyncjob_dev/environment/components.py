@@ -19,52 +19,26 @@ from asyncjob.names import (
     QUEUES,
     WORKER_COMPONENT,
 )
-from asyncjob.rules.managed_fields import MUTATING
-from asyncjob.rules.policy import ADMISSION_API_VERSION
-from asyncjob_dev.api import Api
 from asyncjob_dev.bundled import bundled
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment.settings import EnvironmentSettings
 from asyncjob_dev.errors import ManifestsMissingError
-from asyncjob_dev.progress import note
 from asyncjob_dev.supervisor import WorkerSpec
 
 DEV_MANIFESTS = bundled("manifests")
 MANIFESTS = (bundled("crds"), DEV_MANIFESTS)
 ESTABLISHED_WITHIN_SECONDS = 30
-NOT_SERVED = (
-    "the API server does not serve MutatingAdmissionPolicy (Kubernetes 1.36): jobs keep their "
-    "managedFields; each of their writes costs more, nothing else differs"
-)
 
 
-def install(
-    plane: ControlPlane, manifests: Sequence[Path] = MANIFESTS, *, mutating: bool = True
-) -> None:
-    """Apply everything; returns when the API server serves the new types.
-
-    What changes writes, which lies in a folder `MUTATING` within, is left out where the API server
-    does not know its kind, and if it is not asked for.
-    """
+def install(plane: ControlPlane, manifests: Sequence[Path] = MANIFESTS) -> None:
+    """Apply everything; returns when the API server serves the new types."""
     for folder in manifests:
         if not any(folder.glob("*.yaml")):
             raise ManifestsMissingError(folder)
         plane.kubectl("apply", "-f", str(folder))
-        changes = folder / MUTATING
-        if mutating and changes.is_dir():
-            if serves_mutating_policies(plane.api):
-                plane.kubectl("apply", "-f", str(changes))
-            else:
-                note(NOT_SERVED)
     names = [f"crd/{plural}.{GROUP}" for plural in (JOBS, QUEUES, CRON_JOBS)]
     timeout = f"--timeout={ESTABLISHED_WITHIN_SECONDS}s"
     plane.kubectl("wait", "--for=condition=Established", timeout, *names)
-
-
-def serves_mutating_policies(api: Api) -> bool:
-    """Return whether the API server knows MutatingAdmissionPolicy, as Kubernetes does from 1.36."""
-    served = api.get(f"/apis/{ADMISSION_API_VERSION}")["resources"]
-    return any(resource["name"] == "mutatingadmissionpolicies" for resource in served)
 
 
 NAMESPACE = "default"

@@ -19,12 +19,7 @@ from asyncjob_operator.core.permissions import (
     election,
 )
 from asyncjob_operator.kube.clock import monotonic
-from asyncjob_operator.kube.preflight import (
-    Findings,
-    ManagedFields,
-    check_job_api,
-    preflight,
-)
+from asyncjob_operator.kube.preflight import Findings, check_job_api, preflight
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.logs import LogThrottle
 
@@ -34,6 +29,11 @@ FIRST_RECHECK_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 RECHECK_SECONDS: Final = 60.0
 """Between checks for what is missing: the first few, as an installation may be under way, and all
 later ones, when somebody has to act."""
+
+AGES_NOT_STORED: Final = (
+    "jobs have no managedFields, and without leader election nothing stores when they ended: "
+    "retention counts their age from each start of the operator; use --leader-elect"
+)
 
 JOB_API_RECHECK_SECONDS: Final = (1.0, 2.0, 5.0)
 """Between looks for the type of jobs while running; the last is repeated."""
@@ -70,7 +70,8 @@ async def wait_for_prerequisites(session: KubeSession, settings: Settings) -> Fi
             _log_findings(findings)
             reported_at = monotonic()
         if not findings.errors:
-            _log_about_managed_fields(findings, leader_elect=settings.leader_elect)
+            if findings.drops_managed_fields and not settings.leader_elect:
+                log.warning(AGES_NOT_STORED)
             return findings
         reported, tries = current, tries + 1
         if findings.unreachable:
@@ -98,16 +99,6 @@ def _comparable(findings: Findings) -> tuple[list[str], list[str]]:
     if findings.unreachable:
         return ["unreachable"], []
     return sorted(findings.errors), sorted(findings.missing_policies + findings.warnings)
-
-
-def _log_about_managed_fields(findings: Findings, *, leader_elect: bool) -> None:
-    for line in findings.notes:
-        log.info(line)
-    if findings.managed_fields is ManagedFields.DROPPED and not leader_elect:
-        log.warning(
-            "jobs have no managedFields, and without leader election nothing stores when they "
-            "ended: retention counts their age from each start of the operator; use --leader-elect"
-        )
 
 
 def _log_findings(findings: Findings) -> None:

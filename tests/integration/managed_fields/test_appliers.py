@@ -9,9 +9,9 @@ import pytest
 from asyncjob.names import JOBS, collection_path, job_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.controlplane import ControlPlane
-from support.fake_worker import FakeWorker
-from support.installation import install
-from support.jobs import Jobs
+from support.cluster.installation import install
+from support.driven.fake_worker import FakeWorker
+from support.driven.jobs import Jobs
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -162,7 +162,7 @@ def test_a_controller_that_applies_again_and_again_changes_nothing_and_takes_not
 def test_a_job_can_be_edited(jobs: Jobs, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBE_EDITOR", "sed -i s/priority:.0/priority:\\ 7/")
     jobs.create("plain")
-    jobs.apply("applied")
+    assert kubectl.apply("applied", *SERVER_SIDE) == ""
     for name in ("plain", "applied"):
         assert kubectl("edit", "asyncjob", name) == ""
         assert spec_of(jobs, name)["priority"] == 7

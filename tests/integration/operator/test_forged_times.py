@@ -61,7 +61,7 @@ def test_a_forged_time_neither_stops_others_nor_keeps_the_job(
     jobs: Jobs, worker: FakeWorker, forged: str
 ) -> None:
     for name in ("forged", "kept"):
-        jobs.apply(name, ttlSecondsAfterFinished=4)
+        jobs.create(name, ttlSecondsAfterFinished=4)
         worker.claim(name)
         worker.succeed(name)
     path = job_path(jobs.namespace, "forged")

@@ -25,7 +25,7 @@ def test_the_operator_writes_nothing_for_a_plain_job_that_succeeds(
 
     before = writes()
     for number in range(5):
-        jobs.apply(f"plain-{number}")  # so that managedFields tell who has written
+        jobs.create(f"plain-{number}")
         worker.claim(f"plain-{number}")
         worker.renew(f"plain-{number}")
         worker.succeed(f"plain-{number}")

@@ -37,7 +37,7 @@ def create_deep(plane: ControlPlane, jobs: Jobs, folder: Path) -> None:
 def forge(jobs: Jobs, name: str) -> None:
     """Have the API server itself seem to have written a finished job in the year 0."""
     worker = FakeWorker(jobs)
-    jobs.apply(name)
+    jobs.create(name)
     worker.claim(name)
     worker.succeed(name)
     body = {"metadata": {"managedFields": [FORGED]}}

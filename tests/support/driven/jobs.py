@@ -19,7 +19,6 @@ from asyncjob_dev.api import Api, Object
 T = TypeVar("T")
 NUMBERS = itertools.count(1)
 POD_ACCOUNT = "pods"
-APPLIER = "gitops"
 
 
 def until(
@@ -60,16 +59,6 @@ class Jobs:
             "spec": {"type": "test", **spec},
         }
         return self.api.create(collection_path(self.namespace, JOBS), body)
-
-    def apply(self, name: str, **spec: Any) -> Object:
-        """Create a job as somebody who applies it, or change it: it has managedFields."""
-        body = {
-            "apiVersion": "asyncjob.dev/v1alpha1",
-            "kind": "AsyncJob",
-            "metadata": {"name": name},
-            "spec": {"type": "test", **spec},
-        }
-        return self.api.apply(job_path(self.namespace, name), body, APPLIER)
 
     def queue(self, name: str, **spec: Any) -> Object:
         """Create an AsyncQueue."""

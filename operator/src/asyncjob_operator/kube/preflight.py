@@ -48,33 +48,20 @@ class FindingCode(StrEnum):
     POLICY_MISSING = "policy-missing"
 
 
-class ManagedFields(StrEnum):
-    """Whether the API server keeps managedFields of jobs that nobody applies."""
-
-    DROPPED = "dropped"
-    KEPT = "kept"
-    """The policy that drops them is not in force."""
-
-    NOT_SERVED = "not served"
-    """They are kept, because the API server does not know policies of that kind."""
-
-    UNKNOWN = "unknown"
-    """The bindings may not be listed."""
-
-
 @dataclass(slots=True)
 class Findings:
     """`errors` keep the operator from working; `missing_policies` and `warnings` do not.
 
     `missing_policies` says which policies are not in force, so that what it works on can be trusted
-    less. `notes` say what could cost less.
+    less.
     """
 
     errors: list[str] = field(default_factory=list)
     missing_policies: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    managed_fields: ManagedFields = ManagedFields.UNKNOWN
+    drops_managed_fields: bool = False
+    """Whether jobs that nobody applies have none; False where that may not be seen."""
+
     denied: set[Permission] = field(default_factory=set)
     unreachable: bool = False
     """Whether nothing is known, because the API server could not be asked."""
@@ -107,8 +94,7 @@ async def preflight(
         lines
     )
     _record_reviews(permissions, reviews, findings)
-    findings.managed_fields = _managed_fields(mutations)
-    findings.notes.extend(_MANAGED_FIELDS_NOTES.get(findings.managed_fields, ()))
+    findings.drops_managed_fields = _drops_managed_fields(mutations)
     return findings
 
 
@@ -180,32 +166,16 @@ async def _get_if_readable(session: KubeSession, path: str) -> JsonObject | None
 
 
 async def _get_mutations(session: KubeSession) -> JsonObject | None:
-    """Return the bindings of policies that change writes; nothing if they are not served."""
+    """Return the bindings of policies that change writes; None before Kubernetes 1.36, as well."""
     try:
         return await _get_if_readable(session, _MUTATIONS)
     except ObjectNotFoundError:
-        return {}
+        return None
 
 
-def _managed_fields(mutations: JsonObject | None) -> ManagedFields:
-    if mutations is None:
-        return ManagedFields.UNKNOWN
-    if "items" not in mutations:
-        return ManagedFields.NOT_SERVED
-    bound = {text(child(as_object(one), "spec"), "policyName") for one in items(mutations, "items")}
-    return ManagedFields.DROPPED if MANAGED_FIELDS_POLICY in bound else ManagedFields.KEPT
-
-
-_MANAGED_FIELDS_NOTES: Final = {
-    ManagedFields.KEPT: (
-        f"the policy {MANAGED_FIELDS_POLICY} is not in force, so all jobs have managedFields; each "
-        "of their writes costs more, nothing else differs; kubectl apply -f crds/mutating/",
-    ),
-    ManagedFields.NOT_SERVED: (
-        "the API server does not serve MutatingAdmissionPolicy (Kubernetes 1.36), so all jobs have "
-        "managedFields; each of their writes costs more, nothing else differs",
-    ),
-}
+def _drops_managed_fields(mutations: JsonObject | None) -> bool:
+    specs = [child(as_object(item), "spec") for item in items(mutations or {}, "items")]
+    return any(text(one, "policyName") == MANAGED_FIELDS_POLICY for one in specs)
 
 
 def _missing_types(group: JsonObject | None) -> list[str]:

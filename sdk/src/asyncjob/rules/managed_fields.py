@@ -4,8 +4,9 @@ The API server keeps who wrote which field, compares the whole object for it at 
 stores it with the job. That serves whoever applies, which few jobs are. A job that is created
 without managedFields has none until somebody applies it.
 
-The policy is a saving, and nothing relies on it. It lies in a folder of its own, because an API
-server before Kubernetes 1.36 does not know its kind.
+The policy is a saving, and nothing relies on it. It lies in a folder of its own, because one has to
+ask for it: while an API server that has started has no schema for it yet, it creates no jobs. One
+before Kubernetes 1.36 does not know its kind.
 """
 
 from typing import Final

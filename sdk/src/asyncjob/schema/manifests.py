@@ -61,7 +61,7 @@ All others are validations of admission policies. A policy takes effect only wit
 are in `crds/`.
 
 One more policy refuses nothing: [`{MANAGED_FIELDS_POLICY}`](#policy-managed-fieldsasyncjobdev) in
-`crds/mutating/`, for API servers that know its kind.
+`crds/mutating/`, for who asks for it.
 """
 
 _CRD_SECTION: Final = """
@@ -74,10 +74,10 @@ The error names the field.
 _MUTATION_SECTION: Final = f"""
 ## Policy `{MANAGED_FIELDS_POLICY}`
 
-{MANAGED_FIELDS_TITLE} Applied on create of `asyncjobs` by API servers that serve
-MutatingAdmissionPolicy, which is since Kubernetes 1.36; others keep managedFields, and nothing else
-differs. It spares jobs that are applied, by `kubectl apply` on either side or by a tool: their
-fields stay tracked, and conflicts are reported as before.
+{MANAGED_FIELDS_TITLE} Applied on create of `asyncjobs` where it is asked for
+(`policies.mutating`) and the API server serves MutatingAdmissionPolicy, which is since Kubernetes
+1.36. It spares jobs that are applied, by `kubectl apply` on either side or by a tool: their fields
+stay tracked, and conflicts are reported as before.
 [ADR 26](../adr/0026-managed-fields-only-where-somebody-applies.md) has the reasons.
 """
 

@@ -16,6 +16,8 @@ from asyncjob.names import (
     job_path,
     queue_path,
 )
+from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY, managed_fields_manifests
+from asyncjob.rules.policy import ADMISSION_API_VERSION
 from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.job_informer import load_jobs
 from asyncjob_operator.controllers.preconditions import CacheUpdates, PreconditionChecker
@@ -25,7 +27,7 @@ from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.kube.clock import monotonic
 from asyncjob_operator.kube.leader_election import AlwaysLeader, LeaderElector
 from asyncjob_operator.kube.paths import leases_path
-from asyncjob_operator.kube.preflight import ManagedFields, find_missing_policies, preflight
+from asyncjob_operator.kube.preflight import find_missing_policies, preflight
 from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.loops import run_retention, run_stale_worker_collection
 from asyncjob_operator.settings import Settings
@@ -38,6 +40,7 @@ from support.rights.principals import Principal, WatchCountingSession
 from support.rights.probes.probe import ProbeSetup
 
 ELECTIONS = "elections"
+MUTATIONS = f"/apis/{ADMISSION_API_VERSION}/mutatingadmissionpolicybindings"
 SOON = 0.05
 DRAIN_SECONDS = 1.0
 
@@ -203,9 +206,13 @@ async def sees_policies(principal: Principal, _ground: ProbeSetup, _: str) -> No
 
 
 async def sees_managed_fields(principal: Principal, _ground: ProbeSetup, _: str) -> None:
+    """See a binding of the policy, which alone changes nothing."""
+    _policy, binding = managed_fields_manifests()
+    principal.admin.create(MUTATIONS, binding)
     async with operating(principal) as (_parts, session):
         found = await preflight(session, ())
-    assert found.managed_fields is not ManagedFields.UNKNOWN
+    principal.admin.delete(f"{MUTATIONS}/{MANAGED_FIELDS_POLICY}")
+    assert found.drops_managed_fields
 
 
 async def is_elected(principal: Principal, _ground: ProbeSetup, _: str) -> None:

@@ -47,7 +47,7 @@ INSTALL: Final[Mapping[Right, Probe]] = {
     for resource in ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 } | {
     Right("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", "list"): Probe(
-        "say whether managedFields are kept", operating.sees_managed_fields
+        "warn where managedFields are dropped", operating.sees_managed_fields
     )
 }
 
