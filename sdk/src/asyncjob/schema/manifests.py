@@ -11,7 +11,7 @@ from typing import Final
 import yaml
 
 from asyncjob.json_types import JsonObject
-from asyncjob.names import GROUP
+from asyncjob.names import GROUP, JOBS
 from asyncjob.rules.managed_fields import (
     MANAGED_FIELDS_POLICY,
     MANAGED_FIELDS_TITLE,
@@ -74,7 +74,7 @@ The error names the field.
 _MUTATION_SECTION: Final = f"""
 ## Policy `{MANAGED_FIELDS_POLICY}`
 
-{MANAGED_FIELDS_TITLE} Applied on create of `asyncjobs` where it is asked for
+{MANAGED_FIELDS_TITLE} Applied on create of `{JOBS}` where it is asked for
 (`policies.mutating`) and the API server serves MutatingAdmissionPolicy, which is since Kubernetes
 1.36. It spares jobs that are applied, by `kubectl apply` on either side or by a tool: their fields
 stay tracked, and conflicts are reported as before.
