@@ -111,7 +111,7 @@ def too_much_to_do(ns: WorkerNamespace, moved: Moved) -> None:
     for number in range(6):
         ns.create(f"wait-{number}", "wait", "slots", leaseDurationSeconds=5)
     moved.until("worker_backlog", "worker_running", "queue_oldest_seconds", "queue_slots")
-    moved.until("worker_lease_renewals", "operator_agenda")
+    moved.until("worker_lease_renewals", "operator_pending_requeues")
     ns.open("slots")
     for number in range(6):
         ns.until_phase(f"wait-{number}", "Succeeded")

@@ -22,7 +22,9 @@ KNOWN_JOBS: Final = _gauge(
     labels=("phase",),
 )
 PENDING_REQUEUES: Final = _gauge(
-    "asyncjob_operator_agenda", unit="jobs", help="Jobs that will be evaluated again at a set time."
+    "asyncjob_operator_pending_requeues",
+    unit="jobs",
+    help="Jobs that will be evaluated again at a set time.",
 )
 WATCH_EVENTS: Final = _counter(
     "asyncjob_operator_watch_events", unit="events", help="Watch events about jobs taken in."
