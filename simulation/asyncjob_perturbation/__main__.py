@@ -17,8 +17,8 @@ import click
 from asyncjob.errors import ApiError
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.signals import click_errors, unwind_on_signals
-from asyncjob_perturbation.agenda import Agenda, Pair, Recording, turns
 from asyncjob_perturbation.case import Outcome, run_case, run_undisturbed
+from asyncjob_perturbation.case_plan import CasePlan, Pair, Recording, turns
 from asyncjob_perturbation.cluster import Cluster, running_cluster
 from asyncjob_perturbation.cpu_time import cpu_seconds, machine_seconds, share_of_others
 from asyncjob_perturbation.journal import Journal
@@ -81,7 +81,7 @@ class Perturbation:
         wanted = self.wanted
         pairs = turns(wanted.scenarios, wanted.parts, wanted.seed)
         known = [pair for pair in pairs if pair in self.journal.undisturbed]
-        self._agenda = Agenda(
+        self._case_plan = CasePlan(
             [pair for pair in pairs if pair not in known], wanted.seed, wanted.end_at
         )
         for pair in known:
@@ -103,23 +103,23 @@ class Perturbation:
     async def _work(self) -> None:
         """Record a scenario and part, or run a case, until there is none that ends in time."""
         while True:
-            todo = self._agenda.next(time.monotonic())
-            if todo is None:
+            item = self._case_plan.next(time.monotonic())
+            if item is None:
                 if not self._running:
                     return
                 await asyncio.sleep(_LOOK_SECONDS)  # what runs may plan more
                 continue
             self._running += 1
             try:
-                await self._do(todo)
+                await self._do(item)
             finally:
                 self._running -= 1
 
-    async def _do(self, todo: Recording | Case) -> None:
+    async def _do(self, item: Recording | Case) -> None:
         """Do it; once more, if what came of it says nothing about the part."""
         try:
             outcome = await (
-                self._record(todo.pair) if isinstance(todo, Recording) else self._run_case(todo)
+                self._record(item.pair) if isinstance(item, Recording) else self._run_case(item)
             )
         except (ApiError, TimeoutError) as error:
             reason = f"the API server did not answer the harness, {type(error).__name__} {error}"
@@ -127,13 +127,13 @@ class Perturbation:
             if not outcome.starved:
                 return
             reason = "worker or API server had too little CPU time"
-        self._unjudged[todo] += 1
-        is_last = self._unjudged[todo] == _MOST_UNJUDGED
-        click.echo(f"{'not judged' if is_last else 'again'}, {reason}: {todo}")
+        self._unjudged[item] += 1
+        is_last = self._unjudged[item] == _MOST_UNJUDGED
+        click.echo(f"{'not judged' if is_last else 'again'}, {reason}: {item}")
         if is_last:
             self.table.unjudged += 1
         else:
-            self._agenda.again(todo)
+            self._case_plan.again(item)
 
     async def _record(self, pair: Pair) -> Outcome:
         scenario, part = pair
@@ -155,7 +155,7 @@ class Perturbation:
         cases = selected(cases, self.wanted.call, self.wanted.when, self.wanted.at)
         if not self.wanted.call:
             cases = [case for case in cases if not self.journal.ended_well(case)]
-        self._agenda.add(pair, cases, outcome.seconds)
+        self._case_plan.add(pair, cases, outcome.seconds)
 
     async def _run_case(self, case: Case) -> Outcome:
         expected = self.journal.undisturbed[case.scenario, case.part].state
@@ -168,7 +168,7 @@ class Perturbation:
         if outcome.failed:
             click.echo("\n".join(failure(case, outcome)))
             return outcome
-        self._agenda.took(case, outcome.seconds)
+        self._case_plan.took(case, outcome.seconds)
         if self.wanted.call:
             reached = "as undisturbed" if outcome.reached else "the request did not come"
             click.echo(f"{case.command()}: {reached} ({outcome.seconds:.1f} s)")

@@ -107,11 +107,11 @@ class Components:
             metrics=job_metrics,
         )
         self.job_resync = JobResync(session, job_evaluator, caches.store, quarantine)
-        recovery_storms = RecoveryStormEvents(self.events.record, monotonic)
+        recovery_storm_events = RecoveryStormEvents(self.events.record, monotonic)
 
         def on_recovered(namespace: str, reason: str) -> None:
             self.recovery_summary.add(reason)
-            recovery_storms.on_recovered(namespace, reason)
+            recovery_storm_events.on_recovered(namespace, reason)
 
         job_reconciler = JobReconciler(
             session,

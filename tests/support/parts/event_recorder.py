@@ -13,18 +13,18 @@ from support.parts.vitals import loop_health, quarantine
 
 
 class EventRecorderHarness:
-    """Tells, and posts what is to be told."""
+    """Records Events, and posts those that are due."""
 
     def __init__(self) -> None:
         self.session, self.metrics, self.now = FakeSession(), OperatorMetrics(), 0.0
         session = cast("KubeSession", self.session)
-        self.notices = EventRecorder(session, "me", self.moment, self.metrics, quarantine())
+        self.recorder = EventRecorder(session, "me", self.moment, self.metrics, quarantine())
 
     def moment(self) -> Now:
         return at(self.now)
 
     async def post(self) -> None:
-        posting = asyncio.create_task(self.notices.run(loop_health()))
+        posting = asyncio.create_task(self.recorder.run(loop_health()))
         for _ in range(200):
             self.now += 0.0001
             await asyncio.sleep(0)

@@ -59,9 +59,9 @@ def environment_with(folder: Path, *requirements: str) -> CleanEnvironment:
 
 def needed(requirements: tuple[str, ...]) -> Iterator[tuple[str, Distribution]]:
     """Yield each distribution that is needed, some more than once."""
-    todo, seen = list(requirements), set[str]()
-    while todo:
-        line = todo.pop()
+    pending, seen = list(requirements), set[str]()
+    while pending:
+        line = pending.pop()
         if line in seen:
             continue
         seen.add(line)
@@ -73,7 +73,7 @@ def needed(requirements: tuple[str, ...]) -> Iterator[tuple[str, Distribution]]:
         for need in map(Requirement, _requirements_of(name, found, extras)):
             if any(not need.marker or need.marker.evaluate({"extra": one}) for one in extras):
                 need.marker = None
-                todo.append(str(need))
+                pending.append(str(need))
 
 
 def _requirements_of(name: str, found: Distribution, extras: set[str]) -> list[str]:

@@ -54,7 +54,7 @@ def too_early(event: JobEnded) -> None: ...
 def no_job(event: JobEvent) -> None: ...
 
 
-class Told:
+class FakeSubmitter:
     """Takes the orders of a test."""
 
     def submit(self, order: Any) -> Future[Any]:
@@ -89,7 +89,7 @@ async def test_resources_have_their_declared_types() -> None:
 
 def test_anybody_may_stand_in_for_what_submits() -> None:
     info = JobInfo("ns", "n", "u", "t", "q", 1)
-    job = JobContext(info, _sink(), remaining=lambda: 1.0, children=Told())
+    job = JobContext(info, _sink(), remaining=lambda: 1.0, children=FakeSubmitter())
     submission = job.submit("typed", 1, name="given")
     assert submission.name == "given"
     assert isinstance(submission.result(), Child)

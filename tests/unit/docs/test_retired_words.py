@@ -25,6 +25,7 @@ RETIRED = frozenset(
         *("occupancy", "reckoning", "rival", "rivals", "roster", "shelf", "spool"),
         *("surroundings", "tenure", "untie", "unwant", "upkeep", "watchman", "anew", "boss"),
         *("announcement", "announcements", "attendance", "barred", "dealt"),
+        *("agenda", "doubts", "inbox", "storms", "todo"),
     }
 )
 """Words that are in no identifier, message, comment or page, those of the tests included."""
@@ -34,6 +35,7 @@ IN_NO_CLASS_NAME = frozenset(
         *("bench", "ear", "ears", "ground", "rival", "rivals", "scene", "scenes", "seat", "seats"),
         *("stage", "tenure", "town", "world", "worlds"),
         *("clerk", "house", "office", "oracle", "shop", "tally", "weather", "workshop"),
+        *("notice", "notices", "told"),
     }
 )
 """Pictures that no class has in its name, those of the tests included.
@@ -41,6 +43,9 @@ IN_NO_CLASS_NAME = frozenset(
 What a test sets up is called after what it holds: a `…Harness` is the part under test with fakes
 around it, a `…Setup` what is prepared on an API server.
 """
+
+NAMES_NOTHING = {"notices": "an EventRecorder is a `recorder`"}
+"""Plain words in a text that no variable, parameter or attribute is named by → what it is named."""
 
 CLASSES_AS_THEY_ARE = {
     "BenchError": "the errors of `asyncjob_bench`",
@@ -128,14 +133,52 @@ def test_no_class_is_named_by_a_picture() -> None:
     assert CLASSES_AS_THEY_ARE.keys() <= defined
 
 
+def test_a_word_that_names_nothing_is_the_name_of_nothing() -> None:
+    any_of_them = re.compile("|".join(sorted(NAMES_NOTHING)))
+    near = [path for path in python_files() if any_of_them.search((ROOT / path).read_text("utf-8"))]
+    assert near, "no file has such a word; then it can be retired altogether"
+    found = {path: names_in(parsed(path)) & NAMES_NOTHING.keys() for path in near}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["self.notices = 1", "notices.record(event)", "def post(notices): ...", "post(notices=1)"],
+)
+def test_a_name_is_found_wherever_code_may_have_it(code: str) -> None:
+    assert "notices" in names_in(ast.parse(code))
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Return the names of the variables, parameters and attributes in a piece of code."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                found.add(name)
+            case ast.keyword(arg=str(name)):
+                found.add(name)
+            case _:
+                pass
+    return found
+
+
+def python_files() -> list[str]:
+    return [path for path in files() if path.endswith(".py")]
+
+
+@cache
+def parsed(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
 @cache
 def class_names() -> list[tuple[str, str]]:
     """Return the classes of all Python files, each with its file."""
     return [
         (path, node.name)
-        for path in files()
-        if path.endswith(".py")
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        for path in python_files()
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.ClassDef)
     ]
 

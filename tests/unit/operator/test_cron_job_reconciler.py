@@ -56,7 +56,7 @@ class CronJobReconcilerHarness:
         self.wanted: list[str] = []
         self.leads, self.later = True, 0.0
         session = cast("KubeSession", self.session)
-        self.notices = EventRecorder(session, "me", self.now, self.metrics, quarantine())
+        self.recorder = EventRecorder(session, "me", self.now, self.metrics, quarantine())
         self.schedules = CronJobEvaluator(
             "me",
             self.children,
@@ -69,7 +69,7 @@ class CronJobReconcilerHarness:
             session,
             self.schedules,
             backoff=ItemBackoff(1.0, 60.0),
-            events=self.notices,
+            events=self.recorder,
             metrics=self.metrics,
             leads=lambda: self.leads,
             on_job=self.saw_job,

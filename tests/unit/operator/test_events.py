@@ -12,12 +12,12 @@ from support.parts.event_recorder import EventRecorderHarness
 async def test_a_burst_is_told_then_one_every_few_seconds() -> None:
     harness = EventRecorderHarness()
     for number in range(1000):
-        harness.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+        harness.recorder.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
     await harness.post()
     assert harness.posted == EVENT_BURST
     harness.now += 60
     for number in range(1000):
-        harness.notices.record(job_event(job(name=f"more-{number}"), "QueueTimeout", "late"))
+        harness.recorder.record(job_event(job(name=f"more-{number}"), "QueueTimeout", "late"))
     await harness.post()
     assert harness.posted == EVENT_BURST + 10
 
@@ -25,30 +25,30 @@ async def test_a_burst_is_told_then_one_every_few_seconds() -> None:
 async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
     harness = EventRecorderHarness()
     harness.session.fail("POST", "/api/v1/namespaces/ns/events", ForbiddenError(status=403))
-    harness.notices.record(job_event(job(), "QueueTimeout", "late"))
+    harness.recorder.record(job_event(job(), "QueueTimeout", "late"))
     await harness.post()
     assert harness.posted == 0
-    assert harness.notices._queue.empty()
+    assert harness.recorder._queue.empty()
 
 
 async def test_a_namespaces_warning_is_told_once_an_hour_and_each_namespaces_own() -> None:
     harness = EventRecorderHarness()
     for _ in range(5):
-        harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
-        harness.notices.record(namespace_event("other", "StoreNearLimit", "full"))
+        harness.recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
+        harness.recorder.record(namespace_event("other", "StoreNearLimit", "full"))
         harness.now += 700
     await harness.post()
     assert len(harness.session.requests) == 2
     harness.now += 101
-    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    harness.recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
     await harness.post()
     assert len(harness.session.requests) == 3
 
 
 async def test_who_has_been_told_of_is_forgotten_now_and_then_and_not_at_each_event() -> None:
     harness = EventRecorderHarness()
-    recorder = harness.notices
-    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    recorder = harness.recorder
+    recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
     first = recorder._suppressed_until
     for number in range(100):
         recorder.record(namespace_event(f"ns-{number}", "StoreNearLimit", "full"))
@@ -62,11 +62,11 @@ async def test_who_has_been_told_of_is_forgotten_now_and_then_and_not_at_each_ev
 async def test_a_warning_that_was_dropped_is_not_taken_for_told() -> None:
     harness = EventRecorderHarness()
     for number in range(100):
-        harness.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
-    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+        harness.recorder.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+    harness.recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
     await harness.post()
     harness.now += 60
-    harness.notices.record(namespace_event("ns", "StoreNearLimit", "full"))
+    harness.recorder.record(namespace_event("ns", "StoreNearLimit", "full"))
     await harness.post()
     bodies: list[Any] = [body for _, _, body in harness.session.requests]
     assert [body["reason"] for body in bodies].count("StoreNearLimit") == 1

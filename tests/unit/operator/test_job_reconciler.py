@@ -48,7 +48,7 @@ class JobReconcilerHarness:
         self.recovered: list[tuple[str, str]] = []
         self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
-        self.notices = EventRecorder(session, "me", current_time, self.metrics, quarantine())
+        self.recorder = EventRecorder(session, "me", current_time, self.metrics, quarantine())
         made = self._made = evaluation(current_time, options=DecisionOptions(unknown_type_delay=0))
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue = made.delaying_queue
@@ -58,7 +58,7 @@ class JobReconcilerHarness:
             self.observer,
             preconditions=PreconditionChecker(session, updates, monotonic),
             backoff=ItemBackoff(1.0, 60.0),
-            events=self.notices,
+            events=self.recorder,
             metrics=self.metrics,
             leads=lambda: self.leads,
             on_recovered=lambda *what: self.recovered.append(what),
@@ -367,7 +367,7 @@ async def test_a_refusal_is_told_in_an_event_and_not_written(harness: JobReconci
     for _ in range(2):
         await harness.act()
     assert harness.session.writes == []
-    assert harness.notices._queue.qsize() == 1
+    assert harness.recorder._queue.qsize() == 1
     assert not harness.wanted
 
 
@@ -382,7 +382,7 @@ async def test_a_rerun_whose_creation_was_not_acknowledged_is_not_created_twice(
     await harness.act()
     assert harness.status["reruns"] == 1
     assert job_path("ns", "job-r1") in harness.session.objects
-    assert harness.notices._queue.qsize() == 0
+    assert harness.recorder._queue.qsize() == 0
 
 
 async def test_a_write_that_changes_nothing_is_not_repeated_in_a_hurry(
@@ -450,13 +450,13 @@ async def test_a_rerun_too_deep_to_be_written_is_refused_and_holds_nothing_else_
     harness.job(spec=deep)
     await harness.act()
     assert harness.outcome("refused") == 1
-    event = harness.notices._queue.get_nowait()
+    event = harness.recorder._queue.get_nowait()
     assert (event.name, event.reason) == ("job", "RerunRefused")
     assert event.message.startswith("not rerun: spec.payload is nested too deeply")
     harness.observer.delay_rerun(UID, 0.0)
     await harness.act()
     assert harness.outcome("refused") == 2
-    assert harness.notices._queue.empty(), "told once"
+    assert harness.recorder._queue.empty(), "told once"
     harness.job(spec={**deep, "cancel": True})
     await harness.act()
     assert harness.status["phase"] == "Cancelled"
@@ -474,7 +474,7 @@ async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(
     harness.session.get = cut  # type: ignore[method-assign]  # as of a job nested too deeply
     await harness.act()
     assert list(harness.session.objects) == [JOB]
-    assert harness.notices._queue.get_nowait().reason == "RerunRefused"
+    assert harness.recorder._queue.get_nowait().reason == "RerunRefused"
 
 
 async def test_what_a_rule_refuses_of_a_job_is_told_in_one_event(
@@ -484,10 +484,10 @@ async def test_what_a_rule_refuses_of_a_job_is_told_in_one_event(
     harness.session.fail("PATCH", STATUS, InvalidError("durationSeconds", status=422))
     for _ in range(3):
         await harness.act()
-    event = harness.notices._queue.get_nowait()
+    event = harness.recorder._queue.get_nowait()
     assert (event.name, event.reason) == ("job", "WriteRefused")
     assert "durationSeconds" in event.message
-    assert harness.notices._queue.empty()
+    assert harness.recorder._queue.empty()
 
 
 async def test_what_a_rule_refuses_is_said_once_and_tried_ever_more_seldom(

@@ -7,13 +7,13 @@ from asyncjob_operator.controllers.workqueue import DelayingQueue
 from support.objects.snapshots import at, stamp
 
 
-def test_an_agenda_is_as_late_as_the_deadline_that_was_due_first() -> None:
-    agenda = DelayingQueue()
-    assert agenda.late_by(5.0) is None
-    agenda.requeue_at("a", 3.0)
-    agenda.requeue_at("b", 4.0)
-    assert agenda.late_by(2.0) is None
-    assert agenda.late_by(5.0) == 2.0
+def test_a_delaying_queue_is_as_late_as_the_deadline_that_was_due_first() -> None:
+    delays = DelayingQueue()
+    assert delays.late_by(5.0) is None
+    delays.requeue_at("a", 3.0)
+    delays.requeue_at("b", 4.0)
+    assert delays.late_by(2.0) is None
+    assert delays.late_by(5.0) == 2.0
 
 
 @pytest.mark.parametrize(("age", "shown"), [(-30, 0), (0, 0), (0.9, 0), (45, 45)])

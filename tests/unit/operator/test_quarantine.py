@@ -100,7 +100,7 @@ class QuarantineHarness:
             RemovalPace(rate=1e9, interval=60.0),
             now=self.moment,
             leads=lambda: True,
-            record_event=lambda _notice: None,
+            record_event=lambda _event: None,
             metrics=self.metrics,
             quarantine=self.quarantine,
         )

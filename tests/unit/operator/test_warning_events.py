@@ -30,16 +30,16 @@ class EventLog:
     def tell(self, told: KubernetesEvent) -> None:
         self.heard.append(told)
 
-    def storms(self) -> RecoveryStormEvents:
+    def storm_events(self) -> RecoveryStormEvents:
         return RecoveryStormEvents(self.tell, lambda: self.now)
 
 
 def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> None:
     log = EventLog()
-    storms = log.storms()
+    storm_events = log.storm_events()
     for _ in range(STORM_JOBS + 5):
-        storms.on_recovered("ns", "WorkerGone")
-    storms.on_recovered("calm", "WorkerGone")
+        storm_events.on_recovered("ns", "WorkerGone")
+    storm_events.on_recovered("calm", "WorkerGone")
     [told] = log.heard
     assert (told.kind, told.reason, told.min_interval) == (
         "Namespace",
@@ -52,9 +52,9 @@ def test_many_recoveries_within_a_minute_are_told_once_for_the_namespace() -> No
 
 def test_as_many_recoveries_over_a_longer_time_are_no_storm() -> None:
     log = EventLog()
-    storms = log.storms()
+    storm_events = log.storm_events()
     for _ in range(3 * STORM_JOBS):
-        storms.on_recovered("ns", "WorkerGone")
+        storm_events.on_recovered("ns", "WorkerGone")
         log.now += STORM_SECONDS / (STORM_JOBS - 2)
     assert log.heard == []
 
@@ -106,12 +106,12 @@ async def test_nothing_is_told_of_a_queue(
 async def test_what_was_dropped_is_summed_up_once_per_namespace_after_a_while() -> None:
     harness = EventRecorderHarness()
     for number in range(1000):
-        harness.notices.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
+        harness.recorder.record(job_event(job(name=f"job-{number}"), "QueueTimeout", "late"))
     await harness.post()
     before = harness.posted
     harness.now += SUMMARY_SECONDS
     for _ in range(2):
-        harness.notices.record(job_event(job(name="another"), "QueueTimeout", "late"))
+        harness.recorder.record(job_event(job(name="another"), "QueueTimeout", "late"))
         await harness.post()
     bodies: list[Any] = [body for _, _, body in harness.session.requests]
     [summary] = [body for body in bodies if body["reason"] == EventReason.EVENTS_LEFT_OUT]

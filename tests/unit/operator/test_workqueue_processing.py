@@ -51,13 +51,13 @@ class Leadership:
 
 
 class PoolHarness:
-    """A dispatch and all that belongs to it."""
+    """A pool of reconciles, and all that belongs to it."""
 
     def __init__(self) -> None:
-        self.todo, self.actor, self.leadership = WorkQueue(), Actor(), Leadership()
+        self.queue, self.actor, self.leadership = WorkQueue(), Actor(), Leadership()
         self.looked: list[str] = []
         self.dispatch = ReconcilePool(
-            self.todo,
+            self.queue,
             self.actor,
             self.leadership,
             quarantine(),
@@ -71,7 +71,7 @@ class PoolHarness:
 
 async def test_nothing_is_begun_before_leading_and_all_of_it_afterwards() -> None:
     harness = PoolHarness()
-    harness.todo.add("a")
+    harness.queue.add("a")
     running = asyncio.create_task(harness.dispatch.run(loop_health()))
     await harness.turn()
     assert harness.actor.active == 0
@@ -87,10 +87,10 @@ async def test_only_so_many_are_acted_on_at_once_and_each_only_once() -> None:
     harness = PoolHarness()
     harness.leadership.event.set()
     for number in range(100):
-        harness.todo.add(str(number))
+        harness.queue.add(str(number))
     running = asyncio.create_task(harness.dispatch.run(loop_health()))
     await harness.turn()
-    harness.todo.add("0")
+    harness.queue.add("0")
     assert harness.actor.active == MAX_CONCURRENT_RECONCILES
     harness.actor.gate.set()
     await harness.turn()
@@ -104,7 +104,7 @@ async def test_a_job_that_breaks_its_actor_stops_nobody_else() -> None:
     harness.leadership.event.set()
     harness.actor.gate.set()
     for uid in ("bad", "good"):
-        harness.todo.add(uid)
+        harness.queue.add(uid)
     running = asyncio.create_task(harness.dispatch.run(loop_health()))
     await harness.turn()
     assert harness.actor.acted == ["good"]
@@ -115,7 +115,7 @@ async def test_a_job_that_breaks_its_actor_stops_nobody_else() -> None:
 async def test_what_has_begun_is_finished_after_the_end() -> None:
     harness = PoolHarness()
     harness.leadership.event.set()
-    harness.todo.add("a")
+    harness.queue.add("a")
     running = asyncio.create_task(harness.dispatch.run(loop_health()))
     await harness.turn()
     running.cancel()
@@ -127,7 +127,7 @@ async def test_what_has_begun_is_finished_after_the_end() -> None:
 async def test_what_does_not_finish_is_cut_off() -> None:
     harness = PoolHarness()
     harness.leadership.event.set()
-    harness.todo.add("a")
+    harness.queue.add("a")
     running = asyncio.create_task(harness.dispatch.run(loop_health()))
     await harness.turn()
     running.cancel()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from asyncjob_perturbation import __main__ as command
-from asyncjob_perturbation import agenda, plan
+from asyncjob_perturbation import case_plan, plan
 from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.case import Outcome
 from asyncjob_perturbation.cluster import Cluster
@@ -105,7 +105,7 @@ async def test_one_difference_fails_the_run(run: Callable[..., Any]) -> None:
 async def test_what_is_under_way_at_the_end_of_the_time_is_cut_off_and_counted(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agenda, "_GUESS_SECONDS", 0.0)
+    monkeypatch.setattr(case_plan, "_GUESS_SECONDS", 0.0)
     for when in When:
         monkeypatch.setitem(plan.EXTRA_SECONDS, when, -1.0)  # each fits in whatever is left
     hangs = (CALLS[0], When.LOST)

@@ -30,15 +30,15 @@ async def test_a_refusal_by_policy_is_the_proof_and_is_asked_for_once() -> None:
 
 async def test_a_policy_applied_a_moment_ago_is_waited_for() -> None:
     session = ScriptedSession(merge_patch=[PASSED, PASSED, DENIED])
-    doubts = []
+    unproven = []
 
     async def pause(_: float) -> None:
-        doubts.append(asked.unproven)
+        unproven.append(asked.unproven)
 
     asked = EnforcementCheck(session.session, required=True, pause=pause)
     assert not asked.unproven
     assert await asked.is_proven(candidate())
-    assert (doubts, asked.unproven) == ([True, True], False)
+    assert (unproven, asked.unproven) == ([True, True], False)
 
 
 async def test_without_the_policy_the_worker_refuses_to_run() -> None:

@@ -28,7 +28,7 @@ from asyncjob.lifecycle.policy import BUILT_IN_POLICY, DEFAULT_CANCEL_GRACE_SECO
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.testing.child_jobs import FakeChildJobs
 from asyncjob.testing.clock import FakeClock, HandlerTime, context_with_fake_time
-from asyncjob.testing.handler_messages import ClusterCall, Inbox, Report, SteppedContext
+from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages, Report, SteppedContext
 from asyncjob.testing.store import FakeJobStore
 
 
@@ -169,9 +169,9 @@ class FakeAttempt:
         self._context: SteppedContext | None = None
         self._queue_cancel_grace = queue_cancel_grace
         self._unacknowledged: list[Report] = []
-        self.inbox = Inbox(services.wake)
+        self.messages = HandlerMessages(services.wake)
         self.reports: list[Report] = []
-        self.children = FakeChildJobs(services.store, services.clock, self.inbox, self.job.uid)
+        self.children = FakeChildJobs(services.store, services.clock, self.messages, self.job.uid)
         self.stopped: Stop | None = None
         self.error: BaseException | None = None
         self.times_out_at = services.clock.elapsed + self._execution_timeout()
@@ -201,7 +201,7 @@ class FakeAttempt:
     @property
     def ended(self) -> bool:
         """Whether the outcome can be decided: the handler is over, or given up on."""
-        if len(self.inbox):
+        if len(self.messages):
             return False
         over = self._task is None or self._task.done()
         return over or (self.abandoned_at is not None and self._elapsed >= self.abandoned_at)
@@ -209,7 +209,7 @@ class FakeAttempt:
     @property
     def has_event(self) -> bool:
         """Whether there is a report to take, or the handler is over."""
-        return bool(len(self.inbox)) or self._handler_done
+        return bool(len(self.messages)) or self._handler_done
 
     @property
     def is_sleeping(self) -> bool:
@@ -218,7 +218,7 @@ class FakeAttempt:
 
     def take_message(self) -> Report | ClusterCall:
         """Take the oldest report or call; after a report the handler waits for `resume`."""
-        first = self.inbox.pop_oldest()
+        first = self.messages.pop_oldest()
         if isinstance(first, Report):
             self.reports.append(first)
             self._unacknowledged.append(first)
@@ -250,7 +250,7 @@ class FakeAttempt:
 
     def outcome(self) -> PhaseChange | None:
         """Return what is to be stored; None if the job is no longer this attempt's."""
-        self.inbox.close()
+        self.messages.close()
         self.children.stop()
         if self.stopped is not None and self._early_outcome is None:
             jitter_sample = self._services.draw
@@ -269,7 +269,7 @@ class FakeAttempt:
     async def abandon(self, wait_seconds: float) -> None:
         """Let go of the handler, whatever it does; waits so many real seconds for its end."""
         self.stop(Stop.FENCED)
-        self.inbox.close()
+        self.messages.close()
         self.resume()
         if self._task is not None and not self._task.done():
             self._task.cancel()
@@ -287,12 +287,12 @@ class FakeAttempt:
         bench = self._services
         job = SteppedContext(
             make_job_info(self.job, self._obj),
-            self.inbox,
+            self.messages,
             remaining=lambda: self.times_out_at - bench.clock.elapsed,
             max_bytes=bench.max_bytes,
             children=self.children,
         )
-        job.inbox, job.in_thread = self.inbox, not runs_in_loop(self._handler)
+        job.messages, job.in_thread = self.messages, not runs_in_loop(self._handler)
         context = context_with_fake_time(HandlerTime(bench.clock, self))
         self._context = job
         work = call_handler(bench.app, self._handler, job, payload, bench.resources)

@@ -12,7 +12,7 @@ from asyncjob.errors import InvalidError
 from asyncjob.json_types import child, text
 from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL
 from asyncjob.testing.clock import FakeClock
-from asyncjob.testing.handler_messages import ClusterCall, Inbox
+from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages
 from asyncjob.testing.manifests import read_job_manifest
 from asyncjob.testing.store import FakeJobStore, JobRecord
 
@@ -36,11 +36,11 @@ class FakeChildJobs:
     """
 
     def __init__(
-        self, store: FakeJobStore, clock: FakeClock, inbox: Inbox, parent_uid: str
+        self, store: FakeJobStore, clock: FakeClock, messages: HandlerMessages, parent_uid: str
     ) -> None:
         self._store = store
         self._clock = clock
-        self._inbox = inbox
+        self._messages = messages
         self._parent_uid = parent_uid
         self._waits: list[ChildWait] = []
         self._futures: list[concurrent.futures.Future[Any]] = []
@@ -61,7 +61,7 @@ class FakeChildJobs:
         answer = self._new_future()
         until = None if timeout is None else self._clock.elapsed + timeout
         waiting = ChildWait(child, timeout, until, answer)
-        self._inbox.add_call(ClusterCall(lambda: self._waits.append(waiting)))
+        self._messages.add_call(ClusterCall(lambda: self._waits.append(waiting)))
         return answer
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
@@ -119,7 +119,7 @@ class FakeChildJobs:
             except Exception as error:  # noqa: BLE001  # it is the handler's, whatever it is
                 answer.set_exception(error)
 
-        self._inbox.add_call(ClusterCall(run))
+        self._messages.add_call(ClusterCall(run))
         return answer
 
     def _new_future(self) -> "concurrent.futures.Future[Any]":

@@ -39,8 +39,8 @@ class ClusterCall:
     run: Callable[[], object]
 
 
-class Inbox:
-    """What one attempt has told and is not taken yet; a ReportSink. `wake` tells of each."""
+class HandlerMessages:
+    """What a handler has sent and nobody has taken yet; a ReportSink. `wake` is called for each."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self._wake = wake
@@ -107,7 +107,7 @@ class _PendingAck(ReportAck):
 class SteppedContext(JobContext):
     """A job context whose handler waits until each report is taken."""
 
-    inbox: Inbox
+    messages: HandlerMessages
     in_thread: bool = False
     abandoned: bool = False
     """Nobody waits any more for a handler that ignores its stop in a thread."""
@@ -123,7 +123,7 @@ class SteppedContext(JobContext):
         return self._wait_for_ack()
 
     def _wait_for_ack(self) -> ReportAck:
-        report = self.inbox.latest_report
+        report = self.messages.latest_report
         if self.in_thread:
             report.acknowledged.wait()
         return _PendingAck(report)

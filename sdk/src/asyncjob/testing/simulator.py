@@ -225,7 +225,7 @@ class Simulator:
         return any(attempt.children.answer_next_wait() for attempt in self._running)
 
     def _store_report(self) -> bool:
-        attempt = next((one for one in self._running if len(one.inbox)), None)
+        attempt = next((one for one in self._running if len(one.messages)), None)
         if attempt is None:
             return False
         report = attempt.take_message()

@@ -230,7 +230,7 @@ class MessageReader:
 
     def start(self) -> None:
         """Start the thread."""
-        threading.Thread(target=self._read, name="inbox", daemon=True).start()
+        threading.Thread(target=self._read, name="messages", daemon=True).start()
 
     def _read(self) -> None:
         try:

@@ -24,7 +24,7 @@ class Recording:
     pair: Pair
 
 
-class Agenda:
+class CasePlan:
     """Undisturbed runs and cases in the order in which they are begun.
 
     Each undisturbed run is followed by a few of its cases; when all have been recorded, the others
@@ -47,12 +47,12 @@ class Agenda:
         self._first += [order.popleft() for _ in range(min(_FIRST, len(order)))]
         self._others.append(order)
 
-    def again(self, todo: Recording | Case) -> None:
+    def again(self, item: Recording | Case) -> None:
         """Have it come once more."""
-        if isinstance(todo, Recording):
-            self._unrecorded.append(todo.pair)
+        if isinstance(item, Recording):
+            self._unrecorded.append(item.pair)
         else:
-            self._first.append(todo)
+            self._first.append(item)
 
     def took(self, case: Case, seconds: float) -> None:
         """Note how long a case has taken."""
