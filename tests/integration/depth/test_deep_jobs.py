@@ -11,7 +11,7 @@ from asyncjob.names import cron_job_path
 from asyncjob_dev.controlplane import ControlPlane
 from support.driven.jobs import until
 from support.processes.gateway import GatewayProcess
-from support.processes.replicas import Replicas
+from support.processes.operator import Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]

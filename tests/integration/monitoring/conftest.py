@@ -10,7 +10,7 @@ from asyncjob_dev.controlplane import ControlPlane
 from support.cluster.api import Client
 from support.cluster.identities import Space
 from support.processes.gateway import GatewayProcess, gateway_kubeconfig
-from support.processes.replicas import Replicas
+from support.processes.operator import Replicas
 from support.processes.workers import WorkerNamespace, worker_namespace
 
 

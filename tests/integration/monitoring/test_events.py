@@ -7,7 +7,7 @@ import pytest
 from asyncjob_dev.api import Object
 from asyncjob_operator.controllers.events import EVENT_BURST
 from support.driven.jobs import until
-from support.processes.replicas import Replicas
+from support.processes.operator import Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration

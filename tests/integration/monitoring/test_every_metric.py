@@ -14,8 +14,7 @@ from asyncjob_operator.kube.paths import leases_path
 from support.driven.jobs import now, until
 from support.objects.builders import cron_job
 from support.processes.gateway import GatewayProcess
-from support.processes.operator import OperatorProcess
-from support.processes.replicas import Replicas
+from support.processes.operator import OperatorProcess, Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]

@@ -8,8 +8,7 @@ import pytest
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.metrics import TABLE, MetricType
 from support.driven.jobs import now, until
-from support.processes.operator import OperatorProcess
-from support.processes.replicas import Replicas
+from support.processes.operator import OperatorProcess, Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(150)]

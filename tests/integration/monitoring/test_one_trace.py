@@ -14,8 +14,7 @@ from asyncjob.client import JobsClient
 from support.driven.jobs import until
 from support.loopback.collector import Collector, Seen
 from support.processes.gateway import PLAIN, GatewayProcess
-from support.processes.operator import OperatorProcess
-from support.processes.replicas import Replicas
+from support.processes.operator import OperatorProcess, Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration

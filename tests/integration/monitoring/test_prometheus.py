@@ -9,7 +9,7 @@ from support.cluster.promql import dashboard_queries
 from support.driven.jobs import until
 from support.loopback.prometheus import Prometheus
 from support.processes.gateway import GatewayProcess
-from support.processes.replicas import Replicas
+from support.processes.operator import Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration

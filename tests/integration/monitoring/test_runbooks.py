@@ -12,8 +12,7 @@ import yaml
 
 from asyncjob_dev.binaries import resolve
 from support.cluster.promql import ALERTS_FILE, query_problems
-from support.processes.operator import OperatorProcess
-from support.processes.replicas import Replicas
+from support.processes.operator import OperatorProcess, Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from support.driven.jobs import until
-from support.processes.replicas import Replicas
+from support.processes.operator import Replicas
 from support.processes.workers import WorkerNamespace
 
 pytestmark = pytest.mark.integration

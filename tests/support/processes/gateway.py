@@ -1,10 +1,7 @@
 """A gateway process under test, and the namespace that it serves."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
@@ -15,6 +12,7 @@ from asyncjob_dev.ports import free_ports
 from support.cluster.api import Client
 from support.cluster.identities import RBAC, Space
 from support.driven.jobs import until
+from support.processes.program import ProgramProcess
 
 ROOT = Path(__file__).parents[3]
 ACCOUNT = "asyncjob-gateway"
@@ -52,8 +50,8 @@ def post(url: str, body: object) -> httpx.Response:
     return httpx.post(url, json=body, trust_env=False, timeout=20, verify=PLAIN)
 
 
-class GatewayProcess:
-    """`asyncjob-gateway run` as a process; a context manager that stops it.
+class GatewayProcess(ProgramProcess):
+    """`asyncjob-gateway run` as a process. Started again, it has the same port.
 
     `module` is one of the tests' modules to be run in the command's stead.
     """
@@ -66,60 +64,20 @@ class GatewayProcess:
         module: str = "",
         environment: dict[str, str] | None = None,
     ) -> None:
-        self.log = log
         self.port, self.metrics_port = free_ports(2)
         command = [sys.executable, "-m", module] if module else [_program()]
-        self._argv = [
+        argv = [
             *(*command, "run", f"--kubeconfig={kubeconfig}"),
             *("--host=127.0.0.1", f"--port={self.port}"),
             *("--metrics-host=127.0.0.1", f"--metrics-port={self.metrics_port}", *options),
         ]
-        kept = {name: text for name, text in os.environ.items() if "ASYNCJOB_" not in name}
-        path = {"PYTHONPATH": str(ROOT / "tests")}
-        self._environment = {**kept, **path, **(environment or {})}
-        self.process: subprocess.Popen[bytes] | None = None
+        super().__init__(argv, log, {"PYTHONPATH": str(ROOT / "tests"), **(environment or {})})
 
     @property
     def url(self) -> str:
         """Where it is."""
         encrypted = any(one.startswith("--tls-cert") for one in self._argv)
         return f"{'https' if encrypted else 'http'}://127.0.0.1:{self.port}"
-
-    def start(self) -> Self:
-        """Start it, or start it again on the same port."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self._argv, stderr=log, env=self._environment)
-        return self
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.process and self.process.poll() is None:
-            self.stop()
-        if error is not None:
-            print(self.log.read_text()[-4000:])  # noqa: T201  # shown with the failure
-
-    def stop(self, within: float = 10.0) -> int:
-        """SIGTERM and return the exit code."""
-        assert self.process
-        self.process.terminate()
-        try:
-            return self.process.wait(within)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        assert self.process
-        self.process.kill()
-        self.process.wait()
 
     def until_ready(self, within: float = 60.0) -> Self:
         """Wait until it has listed all jobs."""

@@ -1,11 +1,8 @@
-"""An operator process under test."""
+"""Operator processes under test."""
 
-import os
-import signal
-import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -17,7 +14,9 @@ from asyncjob.metrics import TABLE
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.ports import free_ports
-from support.driven.jobs import Jobs, until
+from support.driven.jobs import NUMBERS, Jobs, until
+from support.processes.program import ProgramProcess
+from support.processes.workers import WorkerNamespace
 
 QUICK = (
     "--lease-margin=0.3",
@@ -66,13 +65,12 @@ def service_account(plane: ControlPlane, namespace: str, name: str) -> str:
     return token
 
 
-class OperatorProcess:
-    """`asyncjob-operator run` as a process; a context manager that stops it."""
+class OperatorProcess(ProgramProcess):
+    """`asyncjob-operator run` as a process."""
 
     def __init__(self, kubeconfig: Path, log: Path, *options: str) -> None:
-        self.log = log
         self.metrics_port, self.health_port = free_ports(2)
-        self._argv = [
+        argv = [
             str(Path(sys.executable).with_name("asyncjob-operator")),
             "run",
             f"--kubeconfig={kubeconfig}",
@@ -80,8 +78,7 @@ class OperatorProcess:
             f"--health-port={self.health_port}",
             *options,
         ]
-        self._environment: dict[str, str] = {}
-        self.process: subprocess.Popen[bytes] | None = None
+        super().__init__(argv, log)
 
     def run_module(self, module: str, environment: dict[str, str]) -> None:
         """Run this module of the tests in the command's stead."""
@@ -98,50 +95,11 @@ class OperatorProcess:
         self._argv = [program, "run", "--module=asyncjob_operator.kopf_handlers", *flags]
         return self
 
-    def __enter__(self) -> Self:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("ASYNCJOB_")}
-        environment |= self._environment
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(self._argv, stderr=log, env=environment)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.stop()
-        if error is not None:
-            print(self.logs())  # noqa: T201  # shown with the failure
-
     @property
     def pid(self) -> int:
         """Return the process's id."""
         assert self.process
         return self.process.pid
-
-    def stop(self, within: float = 10.0) -> int:
-        """SIGTERM and return the exit code."""
-        assert self.process
-        self.process.terminate()
-        try:
-            return self.process.wait(within)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        assert self.process
-        self.process.kill()
-        self.process.wait()
-
-    def logs(self) -> str:
-        """Return what it has logged."""
-        return self.log.read_text()
 
     def until_ready(self, within: float = 60.0) -> Self:
         """Wait until it has listed all jobs."""
@@ -199,3 +157,22 @@ class OperatorProcess:
             return error.read().decode()
         except OSError:
             return ""
+
+
+class Replicas:
+    """Starts operators for one namespace and stops them all in the end."""
+
+    def __init__(self, kubeconfig: Path, ns: WorkerNamespace, stack: ExitStack) -> None:
+        self._kubeconfig = kubeconfig
+        self._ns = ns
+        self._stack = stack
+
+    def start(self, *options: str, module: str = "") -> OperatorProcess:
+        """Start one and wait until it has listed all jobs; `module` runs in the command's stead."""
+        namespace = self._ns.namespace
+        home = (f"--namespace={namespace}", f"--lease-namespace={namespace}")
+        log = self._ns.folder / f"operator-{next(NUMBERS)}.log"
+        process = OperatorProcess(self._kubeconfig, log, *QUICK, *home, *options)
+        if module:
+            process.run_module(module, {})
+        return self._stack.enter_context(process).until_ready()
