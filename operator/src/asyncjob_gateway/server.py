@@ -149,7 +149,7 @@ WATCHES_PER_NAMESPACE = 4
 """Of each namespace; they have connections of their own, and count among the descriptors only."""
 
 WRITE_TIMEOUT_SECONDS = 30.0
-"""Who takes nothing of an answer, or of a stream, for so long is hung up on."""
+"""Who takes nothing of an answer, or of a stream, for this long is hung up on."""
 
 
 async def run_gateway(settings: GatewaySettings) -> None:

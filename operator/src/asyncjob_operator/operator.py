@@ -57,7 +57,7 @@ DRAIN_SECONDS: Final = 3.0
 decides again: every write is conditional."""
 
 STUCK_SECONDS: Final = 60.0
-"""The requeue timer turns every `MAX_SLEEP` seconds; one that has not for so long hangs."""
+"""The requeue timer turns every `MAX_SLEEP` seconds; one that has not for this long hangs."""
 
 CHECKS_PER_WORKER_TIMEOUT: Final = 4
 """A silent worker's Lease is removed a quarter of the timeout late at most."""

@@ -58,7 +58,7 @@ _CHUNK_BYTES: Final = 1024
 _SEGMENT_BYTES: Final = 2**18
 _MAX_CUTS: Final = 1000
 _MIN_LEVELS: Final = 30
-"""Text that crosses one level again and again costs a step of Python each time: beyond so many
+"""Text that crosses one level again and again costs a step of Python each time: beyond this many
 times it is cut at half the levels instead, down to these. The fields we read are 10 levels deep."""
 
 
@@ -104,7 +104,7 @@ def encode(body: Json) -> bytes:
 
 
 def is_deeper(value: Json, levels: int) -> bool:
-    """Return whether a value has more than so many levels, of which the encoder counts 254."""
+    """Return whether a value has more than this many levels, of which the encoder counts 254."""
     wrapped = value
     for _ in range(MAX_WRITTEN_LEVELS - levels):
         wrapped = [wrapped]
@@ -158,7 +158,7 @@ def _named_parts(value: Json) -> Iterator[tuple[str, Json, int]]:
 
 
 def truncate_text(data: bytes, levels: int) -> tuple[bytes, int]:
-    """Return JSON text with each object or list below so many levels replaced by null.
+    """Return JSON text with each object or list below this many levels replaced by null.
 
     The second value is how many levels are left: fewer than asked for if cutting there takes long.
     """
@@ -211,7 +211,7 @@ def _mask_brackets_in_strings(segment: bytes, *, inside: bool) -> bytes:
 
 
 def _find_too_deep(plain: bytes, levels: int) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each object and list below so many levels.
+    """Yield begin and end of each object and list below this many levels.
 
     Only chunks in which the depth may cross that level are gone through byte by byte.
     """
@@ -244,7 +244,7 @@ def _crossings(chunk: bytes, depth: int, levels: int) -> Iterator[tuple[bool, in
 
 
 def truncate_for_display(value: Json, levels: int = MAX_SHOWN_LEVELS) -> Json:
-    """Return a value with words in place of what lies below so many levels."""
+    """Return a value with words in place of what lies below this many levels."""
     if not isinstance(value, dict | list | tuple):
         return value
     if not levels:

@@ -355,7 +355,7 @@ def canonical_json(value: Json) -> bytes:
 
 
 def digest(value: Json, length: int = SHORT_DIGEST_LENGTH) -> str:
-    """Return so many characters, a-z and 2-7, that follow from the value; 52 are all there are."""
+    """Return this many characters, a-z and 2-7, that follow from the value; 52 is the most."""
     whole = base64.b32encode(hashlib.sha256(canonical_json(value)).digest()).decode()
     return whole[:length].lower()
 

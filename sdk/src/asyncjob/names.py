@@ -62,7 +62,7 @@ TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
 """On a job that a cron job's trigger created: its number."""
 
 SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
-"""On a run of a cron job: the time it is for, RFC 3339 in UTC; of a trigger when it was heeded."""
+"""On a run of a cron job: the time it is for, RFC 3339 in UTC; of a trigger when it was seen."""
 
 RESTORED_LABEL: Final = f"{GROUP}/restored"
 """On a job or cron job of `asyncjob restore`: `suspended`, or `unchanged` if it was so before."""

@@ -1,8 +1,11 @@
-"""What users read first has no words that a reader has to look up, or to guess at."""
+"""What users read first has no words that a reader has to look up, or to guess at.
+
+Docstrings are read by fewer people, and have fewer words banned: those that are plainly archaic.
+"""
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -26,6 +29,13 @@ BANNED = re.compile(
     r"|\b(wish|wishes|told|laws?)\b",
     re.IGNORECASE,
 )
+
+ARCHAIC = re.compile(
+    r"\b(so (many|much|long|often)(?! (that|as)\b)|anew|whoever|for ever|heed(s|ed)?)\b"
+    r"|\bno more(?=$|[.,:;)])",
+    re.IGNORECASE,
+)
+"""What no docstring has. Plain are: that many, again, who or anyone who, forever, no longer."""
 
 READ_FIRST = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 NOT_READ: Mapping[str, str] = {
@@ -64,11 +74,11 @@ def schema_texts(path: str, schema: Any) -> Iterator[tuple[str, str]]:
                 yield from schema_texts(f"{path}[{number}]", value)
 
 
-def archaic(texts: Iterator[tuple[str, str]]) -> list[str]:
+def archaic(texts: Iterator[tuple[str, str]], banned: re.Pattern[str] = BANNED) -> list[str]:
     """Return the banned words with their places; there have to be texts at all."""
     found = dict(texts)
     assert len(found) > 5, "found too few texts to be all of them"
-    return [f"{place}: {text}" for place, text in found.items() if BANNED.search(text)]
+    return [f"{place}: {text}" for place, text in found.items() if banned.search(text)]
 
 
 def rule_texts() -> Iterator[tuple[str, str]]:
@@ -93,11 +103,22 @@ def messages_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield part.lineno, part.value
 
 
-def all_messages() -> Iterator[tuple[str, str]]:
+def docstrings_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield docstrings, those below constants and fields included, each as one line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, " ".join(text.split())
+            case _:
+                pass
+
+
+def in_sources(
+    texts_in: Callable[[ast.Module], Iterator[tuple[int, str]]],
+) -> Iterator[tuple[str, str]]:
     for source in SOURCES:
         for file in sorted((ROOT / source).rglob("*.py")):
-            tree = ast.parse(file.read_text(encoding="utf-8"))
-            for line, text in messages_in(tree):
+            for line, text in texts_in(ast.parse(file.read_text(encoding="utf-8"))):
                 yield f"{file.relative_to(ROOT)}:{line}: {text}", text
 
 
@@ -164,7 +185,11 @@ def test_problems_of_the_gateway_are_plain() -> None:
 
 
 def test_errors_and_log_lines_are_plain() -> None:
-    assert archaic(all_messages()) == []
+    assert archaic(in_sources(messages_in)) == []
+
+
+def test_no_docstring_is_archaic() -> None:
+    assert archaic(in_sources(docstrings_in), ARCHAIC) == []
 
 
 def test_the_pages_are_plain() -> None:
@@ -204,6 +229,29 @@ def test_a_message_is_found_in_what_is_raised_and_logged() -> None:
         "starts anew",
         "so many",
     ]
+
+
+def test_an_archaic_word_is_found_in_every_kind_of_docstring() -> None:
+    code = (
+        '"""Kept for\n\never."""\nA = 1\n"""So\nmany."""\nclass B:\n    """It counts no more."""\n'
+        '    c: int\n    """Whoever asks."""\n    def d(self):\n        """Starts anew."""\n'
+    )
+    found = [text for _, text in docstrings_in(ast.parse(code)) if ARCHAIC.search(text)]
+    assert sorted(found) == [
+        "It counts no more.",
+        "Kept for ever.",
+        "So many.",
+        "Starts anew.",
+        "Whoever asks.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no more than a page", "no more jobs", "so long as it lives", "so many that", "forever"],
+)
+def test_a_plain_phrase_like_an_archaic_one_is_none(text: str) -> None:
+    assert not ARCHAIC.search(text)
 
 
 @pytest.mark.parametrize("text", ["At most so many jobs.", "'x' is no duration", "starts anew"])

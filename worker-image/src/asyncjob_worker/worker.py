@@ -243,7 +243,7 @@ class Drain:
         registration: WorkerRegistration,
         slots_ended: asyncio.Future[None],
     ) -> None:
-        """Claim no more, let handlers end within the grace period, release what then stops."""
+        """Claim no more jobs, let handlers end within the grace period, release what then stops."""
         log.info("worker draining", running=len(runner.running), grace=self._grace)
         slots.drain()
         runner.stop_waiting_for_abandoned()

@@ -16,7 +16,7 @@ from typing import Final
 from asyncjob_gateway.cache.jobs import JobCache
 
 AHEAD_SHARE: Final = 8
-"""Part of the room that a replica may take before the watch has shown it: up to so many replicas
+"""Part of the room that a replica may take before the watch has shown it: up to this many replicas
 together do not go beyond the limit while there is more than one job's room for each.
 """
 

@@ -83,7 +83,7 @@ def parse_duration(text: str) -> int | None:
 
 
 def timestamp_minutes_ago(now: datetime, minutes: float) -> str:
-    """Return the time so long ago, as text that compares with stored times of whole seconds."""
+    """Return the time this long ago, as text that compares with stored times of whole seconds."""
     return f"{(now - timedelta(minutes=minutes)).astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
 
 

@@ -81,7 +81,7 @@ def _error_page(request: Request, error: Exception) -> Response:
 
 
 def _redirect_to_sign_in(request: Request) -> Response:
-    """Send to the form whoever does not come by a link of another site.
+    """Send to the form everyone who does not come by a link of another site.
 
     With such a link a browser sends no cookies of ours. Once here, it may turn out to have some.
     """

@@ -1,4 +1,4 @@
-"""Bodies of requests: read up to a limit and no further, and waited for only so long.
+"""Bodies of requests: read up to a limit and no further, and waited for a limited time.
 
 Who sends slowly keeps others from nothing: a body that is not there at once is waited for in one of
 the places of its sender, of which each has a share, and all who are not known have one together.
@@ -19,7 +19,7 @@ MAX_SINGLE_JOB_BYTES: Final = 2 * 1024 * 1024
 """Bytes of a body that has one job: a payload's 1 MiB, and as much for escapes and white space."""
 
 FREE_WAIT_SECONDS: Final = 0.5
-"""A body that is there after so long takes no place: most follow their head within moments."""
+"""A body that is there after this long takes no place: most follow their head within moments."""
 
 MAX_SLOW_BODIES: Final = 64
 MAX_SLOW_BODIES_PER_SENDER: Final = 16

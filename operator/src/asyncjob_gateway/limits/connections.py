@@ -80,7 +80,7 @@ class ConnectionTable:
         return sum(map(len, self._since.values()))
 
     def add(self, peer: Peer) -> None:
-        """Note a connection; where there are too many, hang up on whoever is waited for longest.
+        """Note a connection; where there are too many, hang up on the one waited for longest.
 
         Who has sent half a head goes first, then who takes nothing, then who is merely kept alive;
         the newcomer goes if all others are being served.

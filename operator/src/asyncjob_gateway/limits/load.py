@@ -26,8 +26,8 @@ class LoadLimitMiddleware:
     """Serves an app within bounds.
 
     A request takes one of the slots once it can be worked on: its caller is known and its body is
-    there. Whoever lets the gateway wait for either takes none. A stream of events, once begun, is
-    neither counted nor timed.
+    there. A caller who lets the gateway wait for either takes none. A stream of events, once begun,
+    is neither counted nor timed.
     """
 
     def __init__(self, app: ASGIApp, *, max_requests: int, timeout: float) -> None:

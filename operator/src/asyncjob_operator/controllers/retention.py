@@ -62,7 +62,7 @@ class RemovalPace:
     """
 
     def pause(self, removals: int) -> float:
-        """Return how long to wait after each of so many removals, in seconds."""
+        """Return how long to wait after each of this many removals, in seconds."""
         return min(1.0 / self.rate, self.interval / max(removals, 1))
 
 

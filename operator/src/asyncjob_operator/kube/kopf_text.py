@@ -2,7 +2,7 @@
 
 kopf parses with Python's own parser, which gives up at a thousand levels, and keeps each object for
 a while. How large and how deep payloads and templates are, their authors decide, and the API server
-takes any depth in the `managedFields` that whoever may change an object sends along. None of that
+takes any depth in the `managedFields` that those who may change an object send along. None of that
 is kept in the operator's caches: what it acts on it reads live.
 """
 

@@ -52,7 +52,7 @@ class LeaderElector:
     ) -> None:
         self._session = session
         self.version_times = VersionTimes()
-        """Kept in the Lease. Whoever reads that, a leader too, knows no more than it says.
+        """Kept in the Lease. Who reads that, a leader too, knows no more than it says.
 
         A Lease that is not as its leader left it may be from a backup, as all versions then are.
         """

@@ -70,7 +70,7 @@ class OperatorMetrics:
         self.scheduler_lag.observe(seconds)
 
     def observe_requeue_cycle(self, seconds: float) -> None:
-        """Count a turn of the requeue timer of jobs, which has taken so long."""
+        """Count a turn of the requeue timer of jobs, which has taken this many seconds."""
         self.cycles.inc()
         self.cycle_seconds.observe(seconds)
 

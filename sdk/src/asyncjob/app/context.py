@@ -273,7 +273,7 @@ class JobContext:
     def track_submission(
         self, name: str, future: "concurrent.futures.Future[ChildRef]"
     ) -> ChildSubmission:
-        """Have a child that is on its way settled with this job, whoever has submitted it."""
+        """Have a child that is on its way settled with this job, no matter who has submitted it."""
         stored = map_future(future, partial(Child, jobs=self._children))
         submission = ChildSubmission(name, stored)
         self._submissions.append(submission)

@@ -105,7 +105,7 @@ JOB_HISTORY: Final = AuditRule(
 JOB_FINISHED: Final = AuditRule(
     "job.finished",
     "A finished job has its completion time and condition, an unfinished one has neither, and the "
-    "status of a finished job changes no more, except for reruns.",
+    "status of a finished job no longer changes, except for reruns.",
 )
 LEASE_HOLDER: Final = AuditRule(
     "lease.holder",

@@ -18,7 +18,7 @@ from asyncjob.json_types import JsonObject, as_object, child, items, opt_integer
 from asyncjob.names import QUEUES
 
 SETTLING_SECONDS: Final = 10.0
-"""For so long workers and operator may go by the limits that a queue had before."""
+"""How long workers and operator may go by the limits that a queue had before."""
 
 RATE_TOLERANCE: Final = 0.05
 """Fraction of a period by which starts may come early: the operator adds up starts of a fiftieth of

@@ -186,7 +186,7 @@ class _RecordedWatch(WatchObserver):
 
 
 class _Countdown:
-    """Calls back once so many have been counted."""
+    """Calls back once this many have been counted."""
 
     def __init__(self, wanted: int, on_all: Callable[[], None]) -> None:
         self._wanted = wanted

@@ -25,7 +25,7 @@ class RetentionFloors:
     min_age: float = 600.0
     dedup_window: float = DAY
     namespace_limit: int = 50_000
-    """Beyond so many finished jobs in a namespace the oldest are deleted whatever their age."""
+    """Beyond this many finished jobs in a namespace the oldest are deleted whatever their age."""
 
 
 @dataclass(frozen=True, slots=True)

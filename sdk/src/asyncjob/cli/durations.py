@@ -9,7 +9,7 @@ import click
 _UNITS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PARTS: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 _MAX_PARTS: Final = 2
-"""Up to so many of a unit the next smaller one is shown with it, as kubectl does."""
+"""Up to this many of a unit the next smaller one is shown with it, as kubectl does."""
 
 
 def parse_duration(text: str) -> int:
@@ -100,7 +100,7 @@ class TimeParam(click.ParamType[str]):
 
 
 def relative_time(now: datetime, text: str) -> str:
-    """Return RFC 3339 text of so long from now, `+10m` or `-2h`."""
+    """Return RFC 3339 text of a time this far from now, `+10m` or `-2h`."""
     sign = -1 if text.startswith("-") else 1
     return to_rfc3339(now + sign * timedelta(seconds=parse_duration(text[1:])))
 

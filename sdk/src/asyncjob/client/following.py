@@ -17,8 +17,8 @@ from asyncjob.json_types import JsonObject
 from asyncjob.rest.jobs import Job, JobSummary
 
 MAX_SILENCE_SECONDS: Final = 30.0
-"""A job that is waited for is read again after so long without news: a stream may be silent because
-it is broken. Much less would have each of many waiters read its job all the time."""
+"""A job that is waited for is read again after this long without news: a stream may be silent
+because it is broken. Much less would have each of many waiters read its job all the time."""
 
 MAX_STREAM_SILENCE_SECONDS: Final = 120.0
 """What a stream without end may be silent for: API servers send a bookmark about once a minute, and
@@ -30,7 +30,7 @@ HEALTHY_STREAM_SECONDS: Final = 2.0
 that ends each at once is not asked without a pause."""
 
 GRACE_SECONDS: Final = 1.0
-"""A wait may end so much later than it has to."""
+"""A wait may end this much later than it has to."""
 
 
 class JobSource(Protocol):

@@ -73,7 +73,7 @@ Duration: TypeAlias = int | timedelta
 """A span of time; a number counts seconds."""
 
 PointInTime: TypeAlias = datetime | timedelta | str
-"""A time: with a zone, or as so long from now, or as RFC 3339 text."""
+"""A time: with a zone, or as this far from now, or as RFC 3339 text."""
 
 
 class HasJobId(Protocol):

@@ -189,7 +189,7 @@ async def _cancel_all_and_close(last: CloseLast | None) -> None:
 
 
 async def _next_of(values: AsyncGenerator[T]) -> tuple[T] | None:
-    """Return the next value; None once there are no more."""
+    """Return the next value; None once there are none left."""
     async for value in values:
         return (value,)
     return None

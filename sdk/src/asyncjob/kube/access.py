@@ -30,7 +30,7 @@ _LOG = structlog.get_logger()
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _DEFAULT_KUBECONFIG = "~/.kube/config"
 _TOKEN_MAX_AGE_SECONDS = 300.0
-"""A token is read again after so long. Those of pods live an hour, and the kubelet replaces them
+"""A token is read again after this long. Those of pods live an hour, and the kubelet replaces them
 with a fifth of it left: twelve minutes in which the new one has to be read. Where tokens live
 shorter, the answer 401 has them read again."""
 

@@ -18,8 +18,8 @@ OUTAGE_BACKOFF_INITIAL: Final = 1.0
 MAX_OUTAGE_BACKOFF: Final = 10.0
 """Pauses in seconds between tries to reach an API server that is away: the first, and the longest.
 
-What waits for it may wait so much longer than the outage itself lasts. They are not shorter because
-all clients of a cluster come back at the same time; both are chosen, not measured.
+What waits for it may wait that much longer than the outage itself lasts. They are not shorter
+because all clients of a cluster come back at the same time; both are chosen, not measured.
 """
 
 MAX_RETRY_AFTER: Final = 10.0
@@ -31,7 +31,7 @@ _RETRY_AFTER_SPREAD: Final = 0.5
 
 
 def retry_after_delay(seconds: float) -> float:
-    """Return the pause after an answer that asks for so many seconds: no less, unless too many."""
+    """Return the pause after an answer that asks for one: no shorter, unless that is too long."""
     return min(seconds, MAX_RETRY_AFTER) * random.uniform(1.0, 1.0 + _RETRY_AFTER_SPREAD)
 
 
@@ -56,7 +56,7 @@ class ExponentialBackoff:
 
 
 HEALTHY_ROUND_SECONDS: Final = 5.0
-"""A round that has lasted so long has worked: the pauses after it begin short again."""
+"""A round that has lasted this long has worked: the pauses after it begin short again."""
 
 
 class RoundPacer:

@@ -141,7 +141,7 @@ _MAX_DATE_LAG_SECONDS: Final = 2.0
 """How long an answer may have been on its way to tell what time it is."""
 
 _MAX_DATE_AGE_SECONDS: Final = 600.0
-"""After so long the time is taken from a late answer, too: clocks do not run at the same speed."""
+"""After this long the time is taken from late answers, too: clocks do not run at the same speed."""
 
 _CLOSING_ITERATIONS: Final = 3
 """Of the event loop, in which closed connections give their sockets back; it may end after that."""
@@ -167,7 +167,7 @@ Params = Mapping[str, str]
 class KubeRequest:
     """One HTTP request, before it is signed.
 
-    An answer is waited for so many seconds, and read up to so many bytes.
+    An answer is waited for this many seconds, and read up to this many bytes.
     """
 
     method: str
@@ -308,7 +308,7 @@ class KubeTransport:
 
 
 def _connection_pool(access: ClusterAccess, user_agent: str, limit: int) -> aiohttp.ClientSession:
-    """Return a pool of at most so many connections; 0: of any number."""
+    """Return a pool of at most this many connections; 0: of any number."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=limit, ssl=access.ssl_context, socket_factory=keepalive_socket

@@ -69,8 +69,9 @@ class JobView:
     """A job as decisions see it. Times are RFC 3339 text as stored, delays are seconds.
 
     `parent_uid` is the UID of the job it is a child of. `pending_message` is what a Pending job's
-    message says. `completion_time` is by the clock of whoever finished the job, and whatever they
-    say it is; `completion_write_time` is by the API server's, in whole seconds, where it is known.
+    message says. `completion_time` is by the clock of the part that finished the job, and
+    whatever it says; `completion_write_time` is by the API server's, in whole seconds, where it is
+    known.
     """
 
     namespace: str

@@ -155,7 +155,7 @@ def _error_text(error: Exception) -> str:
 def resolve_within(address: Address, roots: Sequence[Address]) -> str:
     """Return the file that a local address leads to.
 
-    Raises AddressError if that is outside of each of the folders. Whoever may change the folders
+    Raises AddressError if that is outside of each of the folders. Anyone who may change the folders
     themselves could do so between this and the opening: they have to be the worker's own, or those
     of somebody it trusts.
     """

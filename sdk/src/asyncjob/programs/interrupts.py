@@ -4,7 +4,7 @@ import signal
 
 
 def restore_sigint() -> None:
-    """Raise KeyboardInterrupt at SIGINT, even if whoever started this program had it ignored.
+    """Raise KeyboardInterrupt at SIGINT, even if what started this program had it ignored.
 
     A shell without job control starts each `command &` so, and all that the command starts inherits
     it: SIGINT would be lost without a word. SIGHUP, which `nohup` has ignored, is left alone. Only

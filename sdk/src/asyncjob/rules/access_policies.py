@@ -173,7 +173,7 @@ RETENTION_FIELDS: Final = {
 _IS_QUEUE: Final = "object.kind == 'AsyncQueue'"
 
 
-# A queue is there before its AsyncQueue: whoever creates this one changes it. The API server has
+# A queue is there before its AsyncQueue: who creates this one changes it. The API server has
 # filled in the only default by then.
 _DEFAULT_QUEUE_SPEC: Final = "{'unknownType': dyn('Wait')}"
 _NEW_SPEC: Final = "dyn(object).?spec.orValue({})"

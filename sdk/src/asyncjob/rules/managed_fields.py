@@ -1,7 +1,7 @@
 """The one policy that changes what is written: it takes managedFields off jobs that nobody applies.
 
 The API server keeps who wrote which field, compares the whole object for it at each write, and
-stores it with the job. That serves whoever applies, which few jobs are. A job that is created
+stores it with the job. That serves those who apply, which few jobs are. A job that is created
 without managedFields has none until somebody applies it.
 
 The policy is a saving, and nothing relies on it. It lies in a folder of its own, because one has to
@@ -21,7 +21,7 @@ MUTATING: Final = "mutating"
 """Within the folder of the CRDs, so that `kubectl apply -f crds/` leaves it out."""
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""Left by `kubectl apply` on the client's side. Whoever then goes over to the server's side keeps
+"""Left by `kubectl apply` on the client's side. Who then goes over to the server's side keeps
 what that made its own."""
 
 _CONDITIONS: Final = {

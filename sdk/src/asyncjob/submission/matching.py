@@ -13,7 +13,7 @@ class Match(StrEnum):
     """What the existing job is to the submission."""
 
     SAME = "Same"
-    """The job that was submitted: whoever created it, nothing is left to do."""
+    """The job that was submitted: no matter who created it, nothing is left to do."""
 
     KEY_REUSED = "OtherContent"
     """It has the submission's idempotencyKey, and another content: the submission is refused."""

@@ -267,7 +267,7 @@ class FakeAttempt:
         return self._succeeded(self._task) if self.error is None else self._failed()
 
     async def abandon(self, wait_seconds: float) -> None:
-        """Let go of the handler, whatever it does; waits so many real seconds for its end."""
+        """Let go of the handler, whatever it does; waits this many real seconds for its end."""
         self.stop(Stop.FENCED)
         self.messages.close()
         self.resume()

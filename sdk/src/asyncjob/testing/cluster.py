@@ -180,7 +180,7 @@ class FakeCluster:
             )
 
     async def advance(self, seconds: float | timedelta) -> None:
-        """Let so much time pass, and all that it brings happen."""
+        """Let this much time pass, and all that it brings happen."""
         passed = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
         until = self.clock.elapsed + passed
         await self._run(lambda: False, until=until)

@@ -73,7 +73,7 @@ class HandlerMessages:
         return self._messages.popleft()
 
     def close(self) -> None:
-        """Take no more, and hold up the handler no longer."""
+        """Take nothing further, and hold up the handler no longer."""
         self._closed = True
         while self._messages:
             left = self._messages.popleft()

@@ -134,7 +134,7 @@ class FakeJob:
     # ---- fault injection
 
     async def crash(self) -> None:
-        """Let its worker die in mid-run: what the handler does from now on counts no more."""
+        """Let its worker die in mid-run: what the handler does from now on no longer counts."""
         await self._simulator.crash(self.record)
 
     async def drain(self) -> None:

@@ -292,7 +292,7 @@ class QueueStore:
         self._specs: dict[str, JsonObject] = {}
 
     def apply(self, manifest: JsonObject) -> None:
-        """Take an AsyncQueue; raises InvalidError, or NotFakedError for what is not heeded."""
+        """Take an AsyncQueue; raises InvalidError, or NotFakedError for what has no effect here."""
         spec = read_queue_manifest(manifest)
         for name, value in spec.items():
             if name not in _SUPPORTED_QUEUE_FIELDS or not _is_supported_value(name, value):

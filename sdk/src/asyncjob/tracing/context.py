@@ -3,7 +3,7 @@
 Also the attributes that all spans share.
 
 OpenTelemetry is used only if something else has loaded it: it is no dependency here. Attributes
-never hold a payload, a result or a message: whoever may read traces need not be allowed to read
+never hold a payload, a result or a message: who may read traces need not be allowed to read
 jobs.
 """
 

@@ -37,7 +37,7 @@ from asyncjob_worker.metrics import Metrics
 log = structlog.get_logger()
 
 TICK_SECONDS = 0.25
-"""How often the thread looks at the held jobs: a heartbeat is sent so much late at most."""
+"""How often the thread looks at the held jobs: a heartbeat is sent this much late at most."""
 
 STALL_TICKS = 4
 """How many checks in a row may find that the event loop has not ticked before that is a stall:

@@ -145,7 +145,7 @@ class WorkerRegistration:
             await self._try_write("worker lease not renewed")
 
     async def mark_draining(self) -> None:
-        """Show that this worker claims no more, so that others take over its share at once."""
+        """Show that this worker claims no more jobs, so that others take over its share at once."""
         self._lease = replace(self._lease, draining=True)
         await self._try_write("worker lease not marked as draining")
 

@@ -1,7 +1,7 @@
 """The list of dead letters.
 
 Many are redriven or dismissed at once, after a confirmation that names how many. All of it happens
-within one request, which has only so much time.
+within one request, whose time is limited.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ router = APIRouter(prefix=PREFIX, route_class=PageRoute)
 ROUTERS = (router,)
 
 MIN_INTERVAL_SECONDS: Final = 0.4
-"""Changes that come within so long are told of together."""
+"""Changes that come within this time are told of together."""
 
 _CHANGEABLE_FILTERS: Final = ("phase", "reason", "label", "text")
 """Filters by what a job may cease to be: one that leaves the page has to be seen to leave it."""

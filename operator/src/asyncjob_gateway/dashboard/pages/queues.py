@@ -37,7 +37,7 @@ class QueueCounts:
 
 @dataclass(frozen=True, slots=True)
 class PhaseLink:
-    """So many jobs of a phase, and the list of them."""
+    """The number of jobs in a phase, and the list of them."""
 
     mark: PhaseBadge
     number: int

@@ -24,7 +24,7 @@ ROUTERS = (router,)
 
 @router.get("/")
 async def redirect_to_dashboard(request: Request) -> Response:
-    """Send whoever opens the gateway in a browser to the dashboard."""
+    """Send anyone who opens the gateway in a browser to the dashboard."""
     if not wants_page(request):
         raise RefusedError(problem_types.NOT_FOUND)
     return see_other(f"{PREFIX}/")
@@ -38,7 +38,7 @@ async def favicon() -> Response:
 
 @router.get(PREFIX + "/static/{release}/{name}")
 async def static_file(release: str, name: str) -> Response:
-    """Return a file. One of an earlier release is not kept for ever under its old address."""
+    """Return a file. One of an earlier release is not kept forever under its old address."""
     content = assets().get(name)
     if content is None:
         raise RefusedError(problem_types.NOT_FOUND, f"file {name[:64]} does not exist")

@@ -11,13 +11,13 @@ from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.views.rows import JobRow, job_row
 
 MAX_ANCESTORS: Final = 20
-"""So many generations are looked for upwards."""
+"""How many generations are looked for upwards."""
 
 MAX_TREE_JOBS: Final = 100
-"""So many jobs of a tree are shown."""
+"""How many jobs of a tree are shown."""
 
 MAX_CHILDREN_PER_JOB: Final = 25
-"""So many of one job's children are shown; a list has the others."""
+"""How many of one job's children are shown; a list has the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from asyncjob_gateway.dashboard.formatting import DisplayTime, display_time
 from asyncjob_gateway.dashboard.links import Links
 
 MAX_WORKER_TYPES: Final = 30
-"""So many types of a worker are shown."""
+"""How many types of a worker are shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,7 +246,7 @@ def _nothing() -> None: ...
 
 @contextmanager
 def progress_bar(total: int, *, visible: bool, label: str = "submitting") -> Iterator[ProgressBar]:
-    """Show a bar of so many steps if it is seen."""
+    """Show a bar of this many steps if it is seen."""
     if not visible:
         yield ProgressBar(_nothing)
         return

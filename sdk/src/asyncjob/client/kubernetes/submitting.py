@@ -50,8 +50,8 @@ def _name_if_live(job: JsonObject) -> str | None:
 
 
 READ_VALID_SECONDS: Final = 30.0
-"""What was read is acted on for so long, or else read again. Who paused for longer could create the
-number of a job that was deleted since, and so a second live job of one id."""
+"""What was read is acted on for this long, or else read again. Who paused for longer could create
+the number of a job that was deleted since, and so a second live job of one id."""
 
 _MAX_READS: Final = 5
 """Reads until the caller is told that they take too long, or that one of two is not withdrawn."""
@@ -110,7 +110,7 @@ async def _find_with_key(api: KubernetesCalls, submission: JobManifest) -> JsonO
 
 
 async def _find_live(api: KubernetesCalls, submission: JobManifest) -> JsonObject | None:
-    """Return a live job with the id, whoever created it: also one applied with kubectl."""
+    """Return a live job with the id, no matter who created it: also one applied with kubectl."""
     found = await api.list_all(
         jobs_path(submission.namespace),
         (("fieldSelector", unfinished_with_id(submission.deduplication_id or "")),),
@@ -125,9 +125,9 @@ async def find_other_with_key(
 ) -> str | None:
     """Return another job than that of this name that has the submission's key, by its name.
 
-    With a version, as of that version, and not as of now. The label alone says nothing: whoever may
-    create a job can give it any. So whole jobs are read, but only where the label has been given to
-    another at all.
+    With a version, as of that version, and not as of now. The label alone says nothing: anyone who
+    may create a job can give it any. So whole jobs are read, but only where the label has been
+    given to another at all.
     """
     path = jobs_path(submission.namespace)
     params: ParamPairs = (("labelSelector", _key_selector(submission, names.IDEMPOTENCY_LABEL)),)
