@@ -1,6 +1,7 @@
 """The program as a whole: fast help, every command there, completion, closed pipes."""
 
 import importlib.metadata
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import click
 import pytest
 
 from asyncjob.cli.commands.completion import kubectl_completions
-from asyncjob.cli.entry import COMMANDS, program_name, root
+from asyncjob.cli.entry import COMMANDS, program_name, root, run
 from asyncjob.cli.input import resource_names
 from asyncjob.client.errors import NotAllowedError
 from support.in_memory.fake_jobs import a_cron, a_job, a_queue
@@ -114,6 +115,26 @@ def test_whoever_stops_reading_is_told_nothing() -> None:
     command = f'"{sys.executable}" -c "{script}" | head -c 10; echo " ${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", command], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"asyncjob x 0\n", b"")
+
+
+@pytest.mark.parametrize("words", [["explain"], ["explain", "-o", "json"], ["--help"]])
+def test_what_nobody_reads_ends_silently(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    script = f"from asyncjob.cli.entry import main; main({words})"
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-c", script], stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_command_that_ends_the_process_itself_does_so_with_its_own_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(root, "main", lambda *_, **__: sys.exit(7))
+    with pytest.raises(SystemExit, match="7"):
+        run(["version"], "asyncjob")
 
 
 def test_ctrl_c_ends_a_command_even_if_it_was_started_with_that_ignored() -> None:

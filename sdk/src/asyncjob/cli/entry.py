@@ -38,22 +38,24 @@ def program_name(path: str) -> str:
 
 def run(arguments: Sequence[str] | None, name: str, cli: CliContext | None = None) -> int:
     """Run the command line and return its exit code."""
+    stdout = sys.stdout
     try:
         code = root.main(arguments, prog_name=name, standalone_mode=False, obj=cli)
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit) as error:
-        return _end_for_closed_pipe(error)
+    except BrokenPipeError:
+        return _end_for_closed_pipe()
+    except SystemExit:
+        # So click ends for a closed pipe as well, with stdout replaced, and in no other case.
+        if sys.stdout is stdout:
+            raise
+        return _end_for_closed_pipe()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - people are shown no traceback
         return _report_error(error, name)
     return code if isinstance(code, int) else ExitCode.OK
 
 
-def _end_for_closed_pipe(error: BaseException) -> int:
+def _end_for_closed_pipe() -> int:
     """End silently: the reader of stdout has closed it. Keep Python from failing to flush it."""
-    if not isinstance(error, BrokenPipeError) and not isinstance(
-        error.__context__, BrokenPipeError
-    ):
-        raise error
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     return ExitCode.OK
 
