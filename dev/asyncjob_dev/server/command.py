@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from asyncjob import errors
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.options import PORT, QUEUES, SLOTS, WORKERS
 from asyncjob_dev.platforms import platform_name
@@ -75,7 +76,7 @@ def dev(*, folder: Path, demo: bool, **choices: Any) -> None:
 def explained(error: DevError) -> str:
     """Return the error with what explains it: its code, or the one that its log ends with."""
     has_code = re.search(r"\(asyncjob explain [\w.-]+\)\s*$", str(error))
-    return str(error) if has_code else f"{error} (asyncjob explain {error.code})"
+    return str(error) if has_code else errors.explained(str(error), error.code)
 
 
 @contextmanager

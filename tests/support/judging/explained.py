@@ -1,7 +1,7 @@
 """Every error that a test meets has a code that the catalogue explains.
 
 What is looked at: each error of ours that is made, shown or not; the code in each message of
-command line, worker, operator and gateway; the reason of each Event; how each of these programs
+command line, development server, worker, operator and gateway; the reason of each Event; how each of these programs
 ends, here or as a process; and the type of each problem that a gateway answers, in any process.
 """
 
@@ -22,9 +22,10 @@ from asyncjob.cli.doctor.findings import Finding
 from asyncjob.errors import AsyncJobError
 from asyncjob.explanations.catalog import catalog
 from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE
+from asyncjob_dev.errors import DevError
 from asyncjob_operator.core.events import KubernetesEvent
 
-PACKAGES = ("asyncjob", "asyncjob_worker", "asyncjob_operator", "asyncjob_gateway")
+PACKAGES = ("asyncjob", "asyncjob_worker", "asyncjob_operator", "asyncjob_gateway", "asyncjob_dev")
 MAX_WORDS_BEFORE = 2
 """An interpreter may stand before the program."""
 
@@ -57,7 +58,7 @@ PROGRAMS: Mapping[str, str] = {
 
 
 def is_ours(kind: type) -> bool:
-    """Return whether users may meet the error: it is neither of a test nor of development."""
+    """Return whether users may meet the error: it is not one of a test."""
     return kind.__module__.partition(".")[0] in PACKAGES
 
 
@@ -80,7 +81,7 @@ def then(function: Callable[..., Any], check: Callable[..., None]) -> Callable[.
     return both
 
 
-def check_error(_: None, error: AsyncJobError, *__: object) -> None:
+def check_error(_: None, error: AsyncJobError | DevError, *__: object) -> None:
     """Fail where an error that users may meet has a code that the catalogue does not know."""
     if is_ours(type(error)):
         check_code(error.code)
@@ -88,6 +89,7 @@ def check_error(_: None, error: AsyncJobError, *__: object) -> None:
 
 CHECKS: tuple[tuple[Any, str, Callable[..., None]], ...] = (
     (AsyncJobError, "__init__", check_error),
+    (DevError, "__init__", check_error),
     (errors, "code_of", lambda code, _: check_code(code)),
     (errors, "explain_command", lambda _, code, *__: check_code(code)),
     (findings, "explain_command", lambda _, code, *__: check_code(code)),

@@ -9,6 +9,8 @@ import pytest
 from asyncjob.cli import entry
 from asyncjob.errors import AsyncJobError, ConflictError, explained, message_of
 from asyncjob.rest.problem import PROBLEM_CONTENT_TYPE
+from asyncjob_dev.errors import DevError, ServerRunsError
+from asyncjob_dev.server.command import explained as explained_by_the_server
 from asyncjob_operator.core.events import KubernetesEvent
 
 
@@ -30,6 +32,22 @@ def test_an_error_that_is_only_raised_fails_the_test(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ConflictError, "code", "nameless")
     with pytest.raises(AssertionError, match="does not know 'nameless'"):
         ConflictError()
+
+
+def test_an_error_of_the_development_server_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServerRunsError, "code", "nameless")
+    with pytest.raises(AssertionError, match="does not know 'nameless'"):
+        ServerRunsError(Path(".asyncjob"), 1)
+
+
+def test_an_unknown_code_that_the_development_server_prints_fails_the_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = DevError("no")
+    assert explained_by_the_server(error) == "no (asyncjob explain dev-server)"
+    monkeypatch.setattr(DevError, "code", "nameless")
+    with pytest.raises(AssertionError, match="does not know 'nameless'"):
+        explained_by_the_server(error)
 
 
 def test_a_text_with_an_unknown_code_fails_the_test() -> None:
