@@ -177,7 +177,7 @@ class HandlersNotLoadedError(DevError):
     code = "app-not-loaded"
 
     def __init__(self, app: str, why: str) -> None:
-        super().__init__(f"{app} cannot be run: {why}")
+        super().__init__(f"{app!r} cannot be run: {why}")
 
 
 class NotReadyError(DevError):
@@ -191,9 +191,13 @@ class NotReadyError(DevError):
 class NoFreePortError(DevError):
     """No port could be bound on the loopback address."""
 
+    code = "port-taken"
+
 
 class FolderUnusableError(DevError):
     """A folder that was chosen cannot be created, read or written."""
+
+    code = "dev-folder"
 
     def __init__(self, folder: Path, error: OSError) -> None:
         super().__init__(
@@ -204,6 +208,8 @@ class FolderUnusableError(DevError):
 class TemporaryFolderError(DevError):
     """There is no place for temporary files."""
 
+    code = "dev-folder"
+
     def __init__(self, error: OSError) -> None:
         super().__init__(
             f"cannot make a temporary folder: {error.strerror or error}; set TMPDIR to a folder "
@@ -213,6 +219,8 @@ class TemporaryFolderError(DevError):
 
 class DataDirInUseError(DevError):
     """Two control planes may not share one data directory."""
+
+    code = "dev-running"
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} is in use by another running control plane; stop that one first.")

@@ -11,19 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from asyncjob import errors
-from asyncjob_dev.errors import DevError
+from asyncjob.cli.exit_codes import ExitCode
+from asyncjob_dev.errors import (
+    DevError,
+    FolderUnusableError,
+    HandlersNotLoadedError,
+    PortInUseError,
+)
 from asyncjob_dev.options import PORT, QUEUES, SLOTS, WORKERS
 from asyncjob_dev.platforms import platform_name
 
 BUILT_IN_APP = "asyncjob_worker.builtin:app"
 UNTRIED = "asyncjob dev has not been tried on this system; Linux is where it is tested."
-INTERRUPTED = 130
 
 
 @click.command()
-@click.argument("app", default=BUILT_IN_APP, metavar="[MODULE:APP]")
+@click.argument("app", default=BUILT_IN_APP, metavar="[MODULE[:APP]]")
 @QUEUES
 @click.option("--workers", type=WORKERS, default=1, show_default=True, help="Of each queue.")
 @SLOTS
@@ -58,10 +64,12 @@ def dev(*, folder: Path, demo: bool, **choices: Any) -> None:
     """Run all that jobs need on this machine, until Ctrl-C.
 
     A control plane, the operator, the gateway with its dashboard, and workers for the handlers of
-    MODULE:APP, which are imported from this folder; by default the built-in handlers. Nothing of it
-    runs in a cluster of yours, and nothing is left running.
+    the WorkerApp that MODULE, a module in this folder, has by the name APP; by default `app`.
+    Without MODULE the built-in handlers run. Nothing of it runs in a cluster of yours, and nothing
+    is left running.
     """
-    with _errors_as_sentences():
+    source = click.get_current_context().get_parameter_source("folder")
+    with _errors_as_sentences(folder_is_named=source is not ParameterSource.DEFAULT):
         if not platform_name().startswith("linux"):
             click.echo(UNTRIED, err=True)
         if demo:
@@ -79,12 +87,36 @@ def explained(error: DevError) -> str:
     return str(error) if has_code else errors.explained(str(error), error.code)
 
 
+class _Failure(click.ClickException):
+    """An error that ends the command, told as the command line tells its own."""
+
+    exit_code = ExitCode.FAILED
+
+    def __init__(self, error: DevError) -> None:
+        super().__init__(explained(error))
+
+    def show(self, file: Any = None) -> None:  # noqa: ARG002 - as click calls it
+        """Say it; the end of a log keeps its lines."""
+        click.echo(f"error: {self.message}", err=True)
+
+
+class _UsageFailure(_Failure):
+    """An argument or option is at fault, and nothing was done."""
+
+    exit_code = ExitCode.USAGE
+
+
 @contextmanager
-def _errors_as_sentences() -> Iterator[None]:
+def _errors_as_sentences(*, folder_is_named: bool) -> Iterator[None]:
+    """Turn errors into sentences, and those in an argument or option into wrong usage."""
     try:
         yield
+    except (HandlersNotLoadedError, PortInUseError) as error:
+        raise _UsageFailure(error) from error
+    except FolderUnusableError as error:
+        raise (_UsageFailure if folder_is_named else _Failure)(error) from error
     except DevError as error:
-        raise click.ClickException(explained(error)) from error
+        raise _Failure(error) from error
     except KeyboardInterrupt:
         click.echo("\ninterrupted; nothing that it started is left running", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)

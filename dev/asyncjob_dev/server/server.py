@@ -50,11 +50,13 @@ def serve(folder: Path, project: Path, choices: Mapping[str, Any]) -> None:
     settings = EnvironmentSettings(**chosen, grace=GRACE_SECONDS)
     layout = EnvironmentPaths(folder)
     with unwind_on_signals(), _held(layout):
+        # All that can be wrong with what was asked for, before any job is forgotten for it.
+        check_ports(settings)
+        types = job_types(settings.app, project)
         if wiped:
             wipe(layout)
-        check_ports(settings)
         server = _Server(layout, with_ports(layout, settings), project)
-        server.run(reload=reload)
+        server.run(types, reload=reload)
 
 
 def check_ports(settings: EnvironmentSettings) -> None:
@@ -90,9 +92,8 @@ class _Server:
         self._environment = Environment(layout, settings, self._say_step, project)
         self._stopping = threading.Event()
 
-    def run(self, *, reload: bool) -> None:
-        """Bring it up, and keep it until a signal comes."""
-        types = job_types(self._environment.settings.app, self._project)
+    def run(self, types: list[str], *, reload: bool) -> None:
+        """Bring it up, and keep it until a signal comes; `types` are those of the app's jobs."""
         default_resolver().resolve_all()
         self._layout.make()
         logging.basicConfig(filename=self._layout.supervisor_log, level=logging.WARNING)

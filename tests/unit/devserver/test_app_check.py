@@ -26,6 +26,7 @@ async def greet(job: JobContext) -> None: ...
 def test_the_job_types_are_known(tmp_path: Path) -> None:
     (tmp_path / "hello.py").write_text(APP)
     assert job_types("hello:app", tmp_path) == ["greet", "wave"]
+    assert job_types("hello", tmp_path) == ["greet", "wave"]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_the_job_types_are_known(tmp_path: Path) -> None:
     [
         (
             "app = WorkerApp(",
-            r"hello:app cannot be run: cannot import hello: SyntaxError: .*hello\.py:1",
+            r"'hello:app' cannot be run: cannot import hello: SyntaxError: .*hello\.py:1",
         ),
         ("1 / 0", r"ZeroDivisionError: division by zero \(.*hello\.py:1\)"),
         ("app = 1", "hello:app is a int, not a WorkerApp"),

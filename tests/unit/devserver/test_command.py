@@ -17,6 +17,13 @@ from asyncjob.cli import command_classes
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob_dev.environment import EnvironmentPaths
 from asyncjob_dev.environment.state import acquire_lock
+from asyncjob_dev.errors import (
+    DataDirInUseError,
+    DevError,
+    FolderUnusableError,
+    NoFreePortError,
+    TemporaryFolderError,
+)
 from asyncjob_dev.process import process_died_error
 from asyncjob_dev.rehearsal.distributions import run
 from asyncjob_dev.server import server
@@ -120,8 +127,8 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(
         port = taken.getsockname()[1]
         for option in ("--port", "--api-port"):
             done = shell("dev", f"{option}={port}")
-            assert done.exit_code == ExitCode.FAILED
-            assert f"port {port} is taken" in done.stderr
+            assert done.exit_code == ExitCode.USAGE
+            assert done.stderr.startswith(f"error: port {port} is taken")
             assert f"leave {option} out" in done.stderr
             assert "(asyncjob explain port-taken)" in done.stderr
 
@@ -134,6 +141,43 @@ def test_what_a_part_says_of_its_own_end_is_not_explained_twice() -> None:
     assert explained(refused).endswith("(asyncjob explain no-cluster)")
     silent = process_died_error("etcd", 1, "address already in use")
     assert explained(silent).endswith("(asyncjob explain port-taken)")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (FolderUnusableError(Path("data"), OSError("no")), "dev-folder"),
+        (TemporaryFolderError(OSError("no")), "dev-folder"),
+        (DataDirInUseError(Path("data")), "dev-running"),
+        (NoFreePortError("no 3 free ports"), "port-taken"),
+    ],
+)
+def test_what_is_explained_is_what_helps(error: DevError, code: str) -> None:
+    assert explained(error) == f"{error} (asyncjob explain {code})"
+
+
+@pytest.mark.parametrize("words", [["--folder=file/data"], ["--demo", "--folder=file/data"]])
+def test_a_folder_that_was_named_and_cannot_be_used_is_a_wrong_option(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    done = shell("dev", *words)
+    assert done.exit_code == ExitCode.USAGE
+    assert done.stderr == (
+        f"error: cannot use the folder {tmp_path}/file/data: Not a directory; choose one you may "
+        "write. (asyncjob explain dev-folder)\n"
+    )
+
+
+def test_the_usual_folder_that_cannot_be_used_is_no_wrong_option(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".asyncjob/.gitignore").mkdir(parents=True)
+    done = shell("dev")
+    assert done.exit_code == ExitCode.FAILED
+    assert "(asyncjob explain dev-folder)" in done.stderr
 
 
 def test_a_second_one_in_the_folder_says_which_process_has_it(
@@ -153,9 +197,31 @@ def test_an_app_that_cannot_be_imported_is_told_before_anything_starts(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hello.py").write_text("def greet(:\n")
     done = shell("dev", "hello:app")
-    assert done.exit_code == ExitCode.FAILED
-    assert "hello:app cannot be run: cannot import hello: SyntaxError" in done.stderr
+    assert done.exit_code == ExitCode.USAGE
+    said = "error: 'hello:app' cannot be run: cannot import hello: SyntaxError"
+    assert done.stderr.startswith(said)
     assert "(asyncjob explain app-not-loaded)" in done.stderr
+
+
+def test_no_job_is_forgotten_for_an_app_that_cannot_be_imported(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = EnvironmentPaths(tmp_path / ".asyncjob")
+    paths.control_plane.mkdir(parents=True)
+    done = shell("dev", "nomodule", "--wipe")
+    assert done.exit_code == ExitCode.USAGE
+    assert "no module named 'nomodule'" in done.stderr
+    assert paths.control_plane.is_dir()
+
+
+def test_an_app_without_a_module_is_told_how_to_name_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = shell("dev", ":")
+    assert done.exit_code == ExitCode.USAGE
+    assert "give it as module:attribute, or as module for its app" in done.stderr
 
 
 def test_the_folder_is_kept_out_of_the_projects_repository(tmp_path: Path) -> None:
