@@ -1,6 +1,7 @@
 """Render the site into the folder of its version, and check what came out."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -60,8 +61,18 @@ def _render(staged: Staged, scratch: Path, version: str) -> Path:
     if "No module named zensical" in done.stderr:
         raise RendererMissingError
     if done.returncode:
-        raise SiteError("the renderer refuses the pages", [done.stdout + done.stderr])
+        raise SiteError(
+            "the renderer refuses the pages", [without_traceback(done.stdout + done.stderr)]
+        )
     return scratch / "site"
+
+
+def without_traceback(said: str) -> str:
+    """Return what the renderer says before the traceback that it ends with; that if it is all."""
+    before = re.split(r"^Traceback \(most recent call last\):$", said, flags=re.MULTILINE)[
+        0
+    ].rstrip()
+    return before or said.rstrip()
 
 
 def _demand_no_faults(site: Path) -> None:

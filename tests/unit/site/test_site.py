@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from asyncjob_dev.site.build import without_traceback
 from asyncjob_dev.site.check import faults
 from asyncjob_dev.site.links import place, relinked
 from asyncjob_dev.site.navigation import INDEX, leaves, missing, navigation
@@ -82,6 +83,16 @@ def test_a_page_to_which_no_way_leads_is_found() -> None:
     assert list(faults(pages, frozenset(pages))) == [
         "c.html: no way leads there from the landing page"
     ]
+
+
+def test_of_what_the_renderer_says_its_own_traceback_is_left_out() -> None:
+    said = "Build started\nWarning: anchor does not exist\n1 issue found\n"
+    traceback = (
+        'Traceback (most recent call last):\n  File "main.py", line 81\nRuntimeError: Aborted\n'
+    )
+    assert without_traceback(said + traceback) == said.rstrip()
+    assert without_traceback(said) == said.rstrip()
+    assert without_traceback(traceback) == traceback.rstrip()
 
 
 def test_the_newest_release_is_the_latest() -> None:
