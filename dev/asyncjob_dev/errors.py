@@ -87,7 +87,7 @@ class GoMissingError(BinaryError):
         super().__init__(
             f"{tool} was not found ({'; '.join(tried)}) and cannot be built: there is no `go` on "
             f"PATH. Set KUBEBUILDER_ASSETS to a folder that holds {tool}, or {others}install Go "
-            f"{needs} or newer."
+            f"{needs}, or 1.21 and newer where Go may fetch its own toolchain."
         )
 
 

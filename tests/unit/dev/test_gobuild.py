@@ -10,6 +10,7 @@ import pytest
 from asyncjob_dev.binaries.cache import BinaryCache
 from asyncjob_dev.binaries.gobuild import (
     COMPILE_FLAGS,
+    SWITCHES_SINCE,
     Target,
     build_all,
     build_arguments,
@@ -27,6 +28,8 @@ from asyncjob_dev.errors import (
     GoTooOldError,
     SourcesUnreachableError,
 )
+
+ROOT = Path(__file__).parents[3]
 
 
 def pin(tmp_path: Path, tool: str = "kubectl", version: str = "v1.36.3") -> Pin:
@@ -107,7 +110,11 @@ def test_no_go_and_no_download_says_what_to_install_or_set(tmp_path: Path) -> No
     with pytest.raises(GoMissingError) as caught:
         build(tmp_path, {"PATH": ""})
     text = str(caught.value)
-    assert "install Go 1.26 or newer" in text
+    first = ".".join(map(str, SWITCHES_SINCE))
+    needed = f"Go 1.26, or {first} and newer where Go may fetch its own toolchain"
+    assert f"install {needed}." in text
+    for page in ("README.md", "docs/tutorial/first-job.md"):
+        assert needed in " ".join((ROOT / page).read_text(encoding="utf-8").split()), page
     assert "KUBEBUILDER_ASSETS" in text
     assert "no network" in text
 
