@@ -9,8 +9,9 @@ from contextvars import Context
 from typing import Any
 
 from asyncjob.app import Handler, JobContext
+from asyncjob.app.errors import HandlerExitError
 from asyncjob_simulation.processes import Process, current_process
-from asyncjob_worker.isolation.executor import HandlerExitError, RunningHandler
+from asyncjob_worker.isolation.executor import RunningHandler
 
 
 def start_isolated(

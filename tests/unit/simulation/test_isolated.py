@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from asyncjob.app.errors import HandlerExitError
 from asyncjob_simulation.event_loop import SimulationLoop
 from asyncjob_simulation.isolated import start_isolated
 from asyncjob_simulation.processes import Process
-from asyncjob_worker.isolation.executor import HandlerExitError, RunningHandler
+from asyncjob_worker.isolation.executor import RunningHandler
 
 
 class Setting:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from asyncjob import JobContext, WorkerApp
+from asyncjob.app.errors import HandlerExitError
 from asyncjob.app.handler import CallNext
 from asyncjob.app.inspection import HandlerError
 from asyncjob.testing import FakeCluster, Reason, run_handler
-from asyncjob.testing.attempt import HandlerExitError
 
 
 class Database:

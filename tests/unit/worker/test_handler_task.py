@@ -11,10 +11,11 @@ from structlog.testing import capture_logs
 
 from asyncjob.app import Handler, JobContext, WorkerApp
 from asyncjob.app.context import Stop
+from asyncjob.app.errors import HandlerExitError
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask
-from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
+from asyncjob_worker.isolation.executor import HandlerExecutor
 from asyncjob_worker.leases.held_job import HeldJob, no_reaction
 from support.parts.callbacks import ignore
 from support.parts.worker_parts import held

@@ -135,6 +135,10 @@ def _class_path(kind: type[BaseException]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+class HandlerExitError(Exception):
+    """The handler tried to end the process or its own task; `status.error` shows this name."""
+
+
 class Retry(Exception):  # noqa: N818  # a signal, read as a verb: `raise Retry(after=30)`
     """Try again later, whatever the policy says about the category; it spends a retry.
 

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from asyncjob.app import Handler, Isolation, JobInfo, Resources, WorkerApp, outcomes
 from asyncjob.app.context import JobParent, Stop
+from asyncjob.app.errors import HandlerExitError
 from asyncjob.app.handler import wrap_in_middleware
 from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.free_json import MAX_STORED_BYTES
@@ -81,10 +82,6 @@ _NOT_FUTURE_SAFE: Final = (
     asyncio.CancelledError,
     concurrent.futures.CancelledError,
 )
-
-
-class HandlerExitError(Exception):
-    """The handler tried to end the process or its own task; a worker's error of this name."""
 
 
 def runs_in_loop(handler: Handler) -> bool:

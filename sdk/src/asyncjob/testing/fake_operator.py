@@ -35,13 +35,13 @@ class WaitUntil:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateRerun:
+class RunAgain:
     """Create the rerun, then acknowledge the request."""
 
     number: int
 
 
-Effect = StatusFields | CreateRerun
+Effect = StatusFields | RunAgain
 Decision = Effect | WaitUntil | None
 
 
@@ -171,7 +171,7 @@ def _redrive(case: DecisionInput) -> Decision:
 
 def _rerun(case: DecisionInput) -> Decision:
     number = case.job.control.rerun
-    return CreateRerun(number) if number > case.job.reruns else None
+    return RunAgain(number) if number > case.job.reruns else None
 
 
 def _first_given(*seconds: int | None) -> int:

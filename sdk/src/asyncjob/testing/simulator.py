@@ -27,7 +27,7 @@ from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
 from asyncjob.testing.child_jobs import child_records
 from asyncjob.testing.errors import StuckError, TestKitError
-from asyncjob.testing.fake_operator import CreateRerun, DecisionInput, WaitUntil, decide
+from asyncjob.testing.fake_operator import DecisionInput, RunAgain, WaitUntil, decide
 from asyncjob.testing.handler_messages import ClusterCall
 from asyncjob.testing.store import JobRecord, QueueStore, can_be_claimed
 
@@ -291,14 +291,14 @@ class Simulator:
             effect = self._decide(record)
             if effect is None or isinstance(effect, WaitUntil):
                 continue
-            if isinstance(effect, CreateRerun):
+            if isinstance(effect, RunAgain):
                 self.create_rerun(record, effect.number)
             else:
                 self._store.change_status(record, effect)
             return True
         return False
 
-    def _decide(self, record: JobRecord) -> StatusFields | CreateRerun | WaitUntil | None:
+    def _decide(self, record: JobRecord) -> StatusFields | RunAgain | WaitUntil | None:
         timeout = self._queues.queue_timeout(record.view.queue)
         return decide(DecisionInput(record, self._clock, timeout))
 

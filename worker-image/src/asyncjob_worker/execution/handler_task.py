@@ -13,11 +13,11 @@ import structlog
 
 from asyncjob.app import Handler, Isolation, JobContext, Resources, WorkerApp
 from asyncjob.app.context import Stop
+from asyncjob.app.errors import HandlerExitError
 from asyncjob.app.handler import Middleware, wrap_in_middleware
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.isolation.executor import (
     HandlerExecutor,
-    HandlerExitError,
     HandlerFuture,
     HandlerStarter,
     RunningHandler,

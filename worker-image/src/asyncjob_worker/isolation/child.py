@@ -26,6 +26,7 @@ from asyncjob.app.error_report import (
     to_error_report,
     to_payload_error_report,
 )
+from asyncjob.app.errors import HandlerExitError
 from asyncjob.app.resource_lifecycle import OpenResources
 from asyncjob.errors import ConfigError
 from asyncjob.free_json import FreeJsonError, normalize
@@ -41,7 +42,7 @@ from asyncjob_worker.isolation.child_link import (
     die_with,
     exit_group,
 )
-from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerExitError
+from asyncjob_worker.isolation.executor import HandlerExecutor
 from asyncjob_worker.isolation.memory import allocated, memory_limit
 from asyncjob_worker.isolation.protocol import MAX_BYTES, MemoryUsage, ProcessConfig
 from asyncjob_worker.tracing import Tracing, job_log_context, tracing_of

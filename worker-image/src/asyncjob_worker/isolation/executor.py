@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from asyncjob.app import Handler, Isolation, JobContext
+from asyncjob.app.errors import HandlerExitError
 from asyncjob.errors import ConfigError
 from asyncjob_worker.isolation.pool import ProcessPool
 from asyncjob_worker.isolation.process_execution import ProcessExecution
@@ -26,10 +27,6 @@ T = TypeVar("T")
 HandlerFuture = asyncio.Future[object]
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
-
-
-class HandlerExitError(Exception):
-    """The handler tried to end the process or its own task."""
 
 
 @dataclass(frozen=True, slots=True)
