@@ -61,18 +61,15 @@ def _render(staged: Staged, scratch: Path, version: str) -> Path:
     if "No module named zensical" in done.stderr:
         raise RendererMissingError
     if done.returncode:
-        raise SiteError(
-            "the renderer refuses the pages", [without_traceback(done.stdout + done.stderr)]
-        )
+        said = without_traceback(done.stdout + done.stderr)
+        raise SiteError("the renderer refuses the pages", [said])
     return scratch / "site"
 
 
 def without_traceback(said: str) -> str:
     """Return what the renderer says before the traceback that it ends with; that if it is all."""
-    before = re.split(r"^Traceback \(most recent call last\):$", said, flags=re.MULTILINE)[
-        0
-    ].rstrip()
-    return before or said.rstrip()
+    before, *_ = re.split(r"^Traceback \(most recent call last\):$", said, flags=re.MULTILINE)
+    return before.rstrip() or said.rstrip()
 
 
 def _demand_no_faults(site: Path) -> None:

@@ -71,7 +71,8 @@ def app_folder(target: str) -> Path:
 def _split_target(target: str) -> tuple[str, str]:
     module_name, _, attribute = target.partition(":")
     if not module_name or module_name.startswith("."):
-        raise AppNotLoadedError(f"{target!r} names no module: give it as module:attribute, or as module for its app")
+        ways = "give it as module:attribute, or as module for its app"
+        raise AppNotLoadedError(f"{target!r} names no module: {ways}")
     return module_name, attribute or "app"
 
 
