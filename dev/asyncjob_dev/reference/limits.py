@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from asyncjob import models
+from asyncjob.app.errors import MAX_CATEGORY_LENGTH
 from asyncjob.cli.backup import reader
 from asyncjob.cli.commands import watch
 from asyncjob.cli.doctor import examination
 from asyncjob.cli.input import documents, yaml_loader
+from asyncjob.client.kubernetes.submitting import MAX_CREATE_TRIES
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle import phase_change, policy
@@ -19,13 +21,19 @@ from asyncjob.rest.submission import MAX_BATCH_JOBS
 from asyncjob.schema.structural import structural
 from asyncjob.submission.validation import MAX_OTHER_BYTES, MAX_PAYLOAD_BYTES
 from asyncjob_dev.reference.blocks import table
+from asyncjob_gateway.cache import changes
+from asyncjob_gateway.dashboard import formatting, security
 from asyncjob_gateway.dashboard.pages import dead_letters
+from asyncjob_gateway.dashboard.views import job_tree, resources
 from asyncjob_gateway.limits import bodies, strict_json
 from asyncjob_gateway.settings import GatewaySettings
 from asyncjob_operator.controllers.events import EVENT_BURST, SECONDS_PER_EVENT
+from asyncjob_operator.controllers.retention import MAX_NEEDED_SECONDS
+from asyncjob_operator.core.dependencies import MAX_EDGES_FOLLOWED
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.schedules.due_runs import MAX_TIMES_CONSIDERED
 from asyncjob_operator.telemetry.job_metrics import MAX_QUEUES, MAX_TYPES
+from asyncjob_worker.execution import hooks
 from asyncjob_worker.isolation import protocol
 
 _DAY: Final = 86_400
@@ -86,6 +94,29 @@ def jobs() -> str:
                 "Refused: see [depth](asyncjob.md#depth).",
             ),
             ("`dependsOn`", f"{_job('dependsOn', 'maxItems')} jobs", _REFUSED),
+            (
+                "Dependencies in which a cycle is looked for",
+                f"{MAX_EDGES_FOLLOWED:,}",
+                "A cycle is not found: its jobs wait without being told that they wait for one "
+                "another.",
+            ),
+            (
+                "Times that a submission starts over, as its name is taken and freed",
+                f"{MAX_CREATE_TRIES}",
+                f"{_error('unavailable', 'problems')}. Submit again.",
+            ),
+            (
+                "Category of an error",
+                f"{MAX_CATEGORY_LENGTH} characters",
+                "Of `WorkerApp`: the worker does not start "
+                f"({_error('app-mistake', 'errors')}). Of `Retry`: that of its cause. Of `Fail`: "
+                "`Internal`.",
+            ),
+            (
+                "Lifecycle events that wait for one hook",
+                f"{hooks.MAX_WAITING:,}",
+                "Dropped; the worker's log counts them.",
+            ),
             ("`priority`", f"-{MAX_PRIORITY} to {MAX_PRIORITY}", _REFUSED),
             (
                 "`executionTimeoutSeconds`",
@@ -172,6 +203,11 @@ def queues_and_schedules() -> str:
                 f"{_seconds(_RETENTION.dead_letter_max_age)}.",
             ),
             (
+                "Time for which a request or a dependent keeps a finished job",
+                _seconds(MAX_NEEDED_SECONDS),
+                "It is deleted as other finished jobs are.",
+            ),
+            (
                 "Events about a namespace",
                 f"{EVENT_BURST:g} at once, then one every {_seconds(SECONDS_PER_EVENT)}",
                 f"Dropped; {_error('EventsLeftOut', 'reasons-of-events')} says how many.",
@@ -227,6 +263,32 @@ def gateway() -> str:
                 "Event streams at once, and of one caller",
                 f"{_GATEWAY.max_streams}, {_GATEWAY.max_streams_per_caller}",
                 f"{_error('busy', 'problems')}, {_error('throttled', 'problems')}.",
+            ),
+            (
+                "Changes that an event stream lags behind by, and that are kept for who comes back",
+                f"{changes.MAX_LAG}, {changes.MAX_BUFFERED_CHANGES:,}",
+                "The stream says `resync`.",
+            ),
+            (
+                "Token that signs in to the dashboard",
+                f"{security.MAX_TOKEN_CHARS:,} characters",
+                "Refused: no cookie is longer.",
+            ),
+            (
+                "Payload or result on a page of the dashboard",
+                f"{formatting.MAX_JSON_CHARS:,} characters",
+                "Cut; REST has all of it.",
+            ),
+            (
+                "Family tree in the dashboard: jobs, children of one, generations upwards",
+                f"{job_tree.MAX_TREE_JOBS}, {job_tree.MAX_CHILDREN_PER_JOB}, "
+                f"{job_tree.MAX_ANCESTORS}",
+                "Left out; a list of jobs has further children.",
+            ),
+            (
+                "Types of a worker in the dashboard",
+                f"{resources.MAX_WORKER_TYPES}",
+                "It says how many more there are.",
             ),
             (
                 "Time for a request",

@@ -1,8 +1,9 @@
 """Every error that a test meets has a code that the catalogue explains.
 
 What is looked at: each error of ours that is made, shown or not; the code in each message of
-command line, development server, worker, operator and gateway; the reason of each Event; how each of these programs
-ends, here or as a process; and the type of each problem that a gateway answers, in any process.
+command line, development server, worker, operator and gateway; the reason of each Event; how each
+of these programs ends, here or as a process; and the type of each problem that a gateway answers,
+in any process.
 """
 
 import json
