@@ -11,7 +11,7 @@ from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from support.cluster.api import Client
 from support.cluster.charts import NAMESPACE, Helm, Rendered
 from support.cluster.enforcement import until_rules_hold
-from support.cluster.identities import Space, Worker
+from support.cluster.identities import Space
 from support.rights.audit import Audit
 from support.rights.probes.operating import ELECTIONS
 from support.rights.probes.worker import SOURCE
@@ -79,18 +79,6 @@ def setup(admin: Client) -> StolenTokenSetup:
     """Prepare for stolen tokens: the chart's accounts and one worker."""
     home = Space(NAMESPACE, admin)
     return StolenTokenSetup(home, home.worker("busy", BUSY_ACCOUNT))
-
-
-@pytest.fixture(scope="module")
-def stolen(setup: StolenTokenSetup, request: pytest.FixtureRequest) -> Worker:
-    """Steal a token of the module's `ACCOUNT`, with the pod that it is bound to."""
-    return setup.pod(request.module.ACCOUNT)
-
-
-@pytest.fixture(scope="module")
-def thief(stolen: Worker) -> Client:
-    """Act with that token."""
-    return stolen.client
 
 
 @pytest.fixture(scope="package")

@@ -3,13 +3,15 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collection_path
 from support.cluster.api import Client
-from support.objects.builders import at, cron_job, job, queue
+from support.driven.lives import succeeded
+from support.objects.builders import at, claim_of, cron_job, job, queue
 from support.tenants.stolen import (
+    ANYONE,
     CORE,
     HOME,
-    PART_BESIDE_THE_OPERATOR,
+    LEASES,
     StolenTokenSetup,
     Theft,
     refused,
@@ -22,7 +24,9 @@ ACCOUNT = "asyncjob-gateway"
 GONE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such-uid"}
 
 THEFTS = (
-    *PART_BESIDE_THE_OPERATOR,
+    *ANYONE,
+    theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
+    theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
     theft(
         "have a job deleted by the garbage collector",
         lambda thief, setup: thief.merge(
@@ -40,8 +44,28 @@ THEFTS = (
         ),
     ),
     theft(
+        "end a running job",
+        lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
+    ),
+    theft(
+        "claim a job in a worker's name",
+        lambda thief, setup: thief.merge(
+            (life := setup.life()).status_path,
+            claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid),
+        ),
+    ),
+    theft(
+        "act as the operator",
+        lambda thief, setup: thief.merge(setup.life().status_path, {"status": {"admitted": True}}),
+    ),
+    theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
+    theft(
         "create a cron job",
         lambda thief, _: thief.create(collection_path(HOME, CRON_JOBS), cron_job("theft")),
+    ),
+    theft(
+        "change a queue's limits",
+        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"maxConcurrency": 1}}),
     ),
     theft(
         "create a queue with limits",
@@ -55,7 +79,22 @@ THEFTS = (
             setup.cron_job(), {"spec": {"jobTemplate": {"spec": {"type": "other"}}}}
         ),
     ),
+    theft("delete a cron job", lambda thief, setup: thief.delete(setup.cron_job())),
+    theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
+    theft(
+        "announce itself as a worker",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": f"{WORKER_LEASE_PREFIX}x"}}),
+    ),
+    theft(
+        "lead the operators",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": "asyncjob-operator"}}),
+    ),
 )
+
+
+@pytest.fixture(scope="module")
+def thief(setup: StolenTokenSetup) -> Client:
+    return setup.pod(ACCOUNT).client
 
 
 @pytest.mark.parametrize("tried", THEFTS, ids=str)

@@ -3,16 +3,16 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import JOBS, collection_path
+from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection_path
 from support.cluster.api import Client
 from support.driven.lives import Decide, failed, given_up, released, succeeded
 from support.objects.builders import at, job
 from support.rights.probes.operating import ELECTIONS
 from support.tenants.stolen import (
+    ANYONE,
     CORE,
     HOME,
     LEASES,
-    PART,
     StolenTokenSetup,
     Theft,
     refused,
@@ -25,12 +25,21 @@ ACCOUNT = "asyncjob-operator"
 ELECTION = f"/apis/coordination.k8s.io/v1/namespaces/{ELECTIONS}/leases"
 
 THEFTS = (
-    *PART,
+    *ANYONE,
+    theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
+    theft(
+        "change a queue's limits",
+        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"maxConcurrency": 1}}),
+    ),
     theft(
         "change a cron job",
         lambda thief, setup: thief.merge(setup.cron_job(), {"spec": {"suspend": True}}),
     ),
     theft("delete a pod", lambda thief, _: thief.delete(f"{CORE}/pods/busy")),
+    theft(
+        "announce a worker",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": f"{WORKER_LEASE_PREFIX}x"}}),
+    ),
     theft(
         "hold the Lease of some other program where jobs are",
         lambda thief, _: thief.merge(f"{LEASES}/their-controller", {"spec": {}}),
@@ -40,6 +49,11 @@ THEFTS = (
         lambda thief, _: thief.merge(f"{ELECTION}/their-controller", {"spec": {}}),
     ),
 )
+
+
+@pytest.fixture(scope="module")
+def thief(setup: StolenTokenSetup) -> Client:
+    return setup.pod(ACCOUNT).client
 
 
 @pytest.mark.parametrize("tried", THEFTS, ids=str)

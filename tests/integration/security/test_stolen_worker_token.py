@@ -4,16 +4,17 @@ from http import HTTPStatus
 
 import pytest
 
+from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import JOBS, WORKER_LEASE_PREFIX, collection_path, queue_status_path
 from support.cluster.api import Client
 from support.cluster.identities import Worker
 from support.driven.lives import succeeded
 from support.objects.builders import claim_of, job
 from support.tenants.stolen import (
+    ANYONE,
     CORE,
     HOME,
     LEASES,
-    PART_BESIDE_THE_OPERATOR,
     StolenTokenSetup,
     Theft,
     refused,
@@ -25,7 +26,9 @@ pytestmark = pytest.mark.integration
 ACCOUNT = "asyncjob-worker-default"
 
 THEFTS = (
-    *PART_BESIDE_THE_OPERATOR,
+    *ANYONE,
+    theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
+    theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
     theft("create a job", lambda thief, _: thief.create(collection_path(HOME, JOBS), job())),
     theft(
         "cancel a job",
@@ -34,6 +37,21 @@ THEFTS = (
     theft(
         "label a job",
         lambda thief, setup: thief.merge(setup.life().path, {"metadata": {"labels": {"a": "b"}}}),
+    ),
+    theft(
+        "end a job that another worker runs",
+        lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
+    ),
+    theft(
+        "claim a job in another worker's name",
+        lambda thief, setup: thief.merge(
+            (life := setup.life()).status_path,
+            claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid),
+        ),
+    ),
+    theft(
+        "admit a job to a queue with limits",
+        lambda thief, setup: thief.merge(setup.life().status_path, {"status": {"admitted": True}}),
     ),
     theft(
         "free places in a queue",
@@ -46,6 +64,15 @@ THEFTS = (
         lambda thief, setup: thief.merge(setup.queue(), {"spec": {"paused": True}}),
     ),
     theft("see a cron job", lambda thief, setup: thief.get(setup.cron_job())),
+    theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
+    theft(
+        "announce itself as another worker",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": f"{WORKER_LEASE_PREFIX}busy"}}),
+    ),
+    theft(
+        "lead the operators",
+        lambda thief, _: thief.create(LEASES, {"metadata": {"name": "asyncjob-operator"}}),
+    ),
     theft(
         "hold the Lease of some other program",
         lambda thief, _: thief.create(LEASES, {"metadata": {"name": "their-controller"}}),
@@ -57,21 +84,26 @@ THEFTS = (
 )
 
 
+@pytest.fixture(scope="module")
+def thief(setup: StolenTokenSetup) -> Worker:
+    return setup.pod(ACCOUNT)
+
+
 @pytest.mark.parametrize("tried", THEFTS, ids=str)
-def test_it_cannot(setup: StolenTokenSetup, thief: Client, tried: Theft) -> None:
-    assert refused(tried.attempt(thief, setup))
+def test_it_cannot(setup: StolenTokenSetup, thief: Worker, tried: Theft) -> None:
+    assert refused(tried.attempt(thief.client, setup))
 
 
 def test_it_reads_all_payloads_and_claims_any_job_of_its_namespace(
-    setup: StolenTokenSetup, stolen: Worker
+    setup: StolenTokenSetup, thief: Worker
 ) -> None:
     """RBAC knows no queues: the namespace is what bounds a worker."""
     life = setup.life(queue="not-its-own", payload={"iban": "DE02"})
-    seen = stolen.client.get(life.path).object()
+    seen = thief.client.get(life.path).object()
     assert seen["spec"]["payload"] == {"iban": "DE02"}
-    claim = claim_of(seen, stolen.pod, stolen.pod_uid)
-    assert stolen.client.merge(life.status_path, claim).object()["status"]["phase"] == "Running"
-    assert life.move(succeeded, stolen.client).object()["status"]["result"] == {"sum": 3}
+    claim = claim_of(seen, thief.pod, thief.pod_uid)
+    assert thief.client.merge(life.status_path, claim).object()["status"]["phase"] == "Running"
+    assert life.move(succeeded, thief.client).object()["status"]["result"] == {"sum": 3}
 
 
 def test_it_ends_with_its_pod_and_is_no_good_to_a_pod_of_the_same_name(

@@ -7,11 +7,11 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, WORKER_LEASE_PREFIX, collection_path
+from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
 from support.cluster.api import Answer, Client
 from support.cluster.identities import RBAC, Space, Worker
-from support.driven.lives import Life, succeeded
-from support.objects.builders import claim_of, cron_job, job, queue
+from support.driven.lives import Life
+from support.objects.builders import cron_job, job, queue
 
 HOME: Final = "jobs"
 ELSEWHERE: Final = "neighbours"
@@ -137,45 +137,3 @@ OUTWARDS: Final = (
 )
 ANYONE: Final = (*SECRETS, *UPWARDS, *OUTWARDS)
 """What nobody's token is good for, whoever it was stolen from."""
-
-PART: Final = (
-    *ANYONE,
-    theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
-    theft(
-        "change a queue's limits",
-        lambda thief, setup: thief.merge(setup.queue(), {"spec": {"maxConcurrency": 1}}),
-    ),
-    theft("delete a cron job", lambda thief, setup: thief.delete(setup.cron_job())),
-    theft(
-        "announce a worker that it is not",
-        lambda thief, _: thief.create(LEASES, {"metadata": {"name": f"{WORKER_LEASE_PREFIX}busy"}}),
-    ),
-)
-"""What the token of no part of asyncjob is good for."""
-
-PART_BESIDE_THE_OPERATOR: Final = (
-    *PART,
-    theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
-    theft("delete all jobs", lambda thief, _: thief.delete(collection_path(HOME, JOBS))),
-    theft(
-        "end a job that a worker runs",
-        lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
-    ),
-    theft(
-        "claim a job in a worker's name",
-        lambda thief, setup: thief.merge(
-            (life := setup.life()).status_path,
-            claim_of(life.read(), setup.worker.pod, setup.worker.pod_uid),
-        ),
-    ),
-    theft(
-        "admit a job to a queue with limits",
-        lambda thief, setup: thief.merge(setup.life().status_path, {"status": {"admitted": True}}),
-    ),
-    theft("see pods", lambda thief, _: thief.get(f"{CORE}/pods")),
-    theft(
-        "lead the operators",
-        lambda thief, _: thief.create(LEASES, {"metadata": {"name": "asyncjob-operator"}}),
-    ),
-)
-"""What the operator alone may do, or only the worker that a job is with."""
