@@ -151,7 +151,7 @@ def _run(program: str, *arguments: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-FILES: Final = ("worker", "operator", "build", "dev", "docs")
+FILES: Final = ("worker", "operator", "build", "uv", "dev", "docs")
 """Requirement files; the first two are shipped."""
 
 

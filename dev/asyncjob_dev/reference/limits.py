@@ -97,8 +97,7 @@ def jobs() -> str:
             (
                 "Dependencies in which a cycle is looked for",
                 f"{MAX_EDGES_FOLLOWED:,}",
-                "A cycle is not found: its jobs wait without being told that they wait for one "
-                "another.",
+                "The cycle is not detected, and its jobs wait for one another.",
             ),
             (
                 "Times that a submission starts over, as its name is taken and freed",

@@ -71,8 +71,8 @@ ELSEWHERE: Mapping[str, str] = {
         authentication.MAX_ACCEPTED_TOKENS review_cache.MAX_ENTRIES rates.MAX_KEYS
         jobs.MAX_REMEMBERED_DELETED versions.MAX_REMEMBERED_DELETED scheduled_jobs.MAX_NAMES
         scheduled_jobs.MAX_ORPHANS statuses.MAX_STATUSES preconditions.MAX_VERIFIED
-        workqueue.MAX_TRACKED_ITEMS pending_queue.MAX_IDLE_KEYS workers.MAX_REMEMBERED
-        backlog.MAX_STALE_ENTRIES
+        workqueue.MAX_TRACKED_ITEMS version_times.MAX_SAMPLES pending_queue.MAX_IDLE_KEYS
+        workers.MAX_REMEMBERED backlog.MAX_STALE_ENTRIES
     """,
     "callers are told throttled or busy, as beyond the requests at once": """
         bodies.MAX_SLOW_BODIES bodies.MAX_SLOW_BODIES_PER_SENDER authentication.MAX_UNKNOWN_REVIEWS
