@@ -195,7 +195,7 @@ class Replica:
         self.wanted = True
 
     def _saw_job(self, obj: Any) -> None:
-        self.children.on_update(read_job(obj), obj, self.moment().wall)
+        self.children.on_update(read_job(obj), obj, lambda _: self.moment().wall)
 
     def watch(self) -> None:
         """Take in what there is now."""

@@ -10,7 +10,7 @@ from asyncjob.errors import ForbiddenError, InvalidError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.derived_jobs import run_name
-from asyncjob.lifecycle.job_view import read_job
+from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.names import (
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -42,6 +42,11 @@ RUN = "nightly-20261120t0300z"
 RUN_PATH = job_path("ns", RUN)
 EARLIER = "nightly-20261120t0200z"
 RUN_TWO = Run(run_name("nightly", int(seconds("2026-11-20T02:00"))), 1795140000)
+
+
+def written_by(_: JobView) -> float:
+    """Return when each job is seen."""
+    return seconds("2026-11-20T03:00:01")
 
 
 class CronJobReconcilerHarness:
@@ -82,7 +87,7 @@ class CronJobReconcilerHarness:
         return Now(1000.0 + self.later, seconds("2026-11-20T03:00:01") + self.later)
 
     def saw_job(self, obj: JsonObject) -> None:
-        self.children.on_update(read_job(obj), obj, seconds("2026-11-20T03:00:01"))
+        self.children.on_update(read_job(obj), obj, written_by)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -328,12 +333,12 @@ def test_jobs_of_no_schedule_are_not_kept_and_heartbeats_disturb_nobody() -> Non
     children.add_listener(looked.append)
     meta: dict[str, Any] = {"name": "j", "namespace": "ns", "uid": "j", "resourceVersion": "1"}
     plain = {"metadata": meta, "spec": {}, "status": {"phase": "Queued"}}
-    children.on_update(read_job(plain), plain, seconds("2026-11-20T03:00:01"))
+    children.on_update(read_job(plain), plain, written_by)
     assert looked == []
     ours = {**plain, "metadata": {**meta, "labels": {CRON_JOB_UID_LABEL: "c"}}}
-    children.on_update(read_job(ours), ours, seconds("2026-11-20T03:00:01"))
+    children.on_update(read_job(ours), ours, written_by)
     renewed = {**ours, "metadata": {**ours["metadata"], "resourceVersion": "2"}}
-    children.on_update(read_job(renewed), renewed, seconds("2026-11-20T03:00:01"))
+    children.on_update(read_job(renewed), renewed, written_by)
     assert looked == [("ns", "c")]
     assert [one.version for one in children.jobs_of(("ns", "c"))] == ["2"]
     children.on_delete("j")

@@ -43,8 +43,13 @@ class ScheduledJobCache:
         for listener in self._listeners:
             listener(cron)
 
-    def on_update(self, job: JobView, obj: JsonObject, observed_at: float) -> None:
-        """Store a job if a cron job created it; written by `observed_at`, in epoch seconds."""
+    def on_update(
+        self, job: JobView, obj: JsonObject, written_by: Callable[[JobView], float]
+    ) -> None:
+        """Store a job if a cron job created it.
+
+        `written_by` returns when this version had been written at the latest, in epoch seconds.
+        """
         uid = cron_job_uid_of(obj)
         cron = (job.namespace, uid)
         if self._cron_of.get(job.uid, cron) != cron:
@@ -52,7 +57,8 @@ class ScheduledJobCache:
         if not uid:
             return
         previous = self._by_cron[cron].get(job.uid)
-        current = self._by_cron[cron][job.uid] = scheduled_job(job, obj, observed_at, previous)
+        current = scheduled_job(job, obj, written_by(job), previous)
+        self._by_cron[cron][job.uid] = current
         self._cron_of[job.uid] = cron
         self._orphans.pop(cron, None)
         self._remember(cron, job.name)

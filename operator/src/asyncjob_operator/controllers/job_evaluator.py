@@ -202,7 +202,7 @@ class JobEvaluator:
         if job.control.rerun <= job.reruns:
             self._rerun_retry_at.pop(job.uid, None)
         self._evaluate_many(self._dependency_graph.on_update(job, known, siblings))
-        self._scheduled_jobs.on_update(job, obj, self._written_by(job))
+        self._scheduled_jobs.on_update(job, obj, self._written_by)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._on_dead_letter(job, text(child(obj, "status"), "message"))
