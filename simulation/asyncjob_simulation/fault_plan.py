@@ -15,6 +15,15 @@ _EVENT_CHANCE: Final = 0.7
 _SOON_SECONDS: Final = 10.0
 """How long a fault waits for the next change that its victim makes."""
 
+_BLOCKED_SECONDS: Final = {MAIN: (0.5, 2.0, 5.0, 8.0, 9.5, 20.0), HEARTBEAT: (3.0, 9.5, 20.0)}
+"""For how long threads are blocked: that of heartbeats is not missed within a third of a lease."""
+
+_SMALL_SHARE: Final = 0.4
+"""How many of the usual faults a small life has, which is as much shorter."""
+
+_CRASH_SECONDS: Final = (4.0, 16.0)
+"""How long a container that crashes again and again lives, its start included."""
+
 _BURST_SECONDS: Final = 6.0
 """How close to each other faults come where they come in bursts."""
 
@@ -33,6 +42,8 @@ class FaultPlan:
     operators: Sequence[Replica]
     workers: Sequence[Replica]
     gateway: Replica
+    busy: Callable[[], Sequence[Process]]
+    """Returns the processes of workers that run handlers."""
 
     def plan(self, seconds: float) -> None:
         """Have faults happen within so many seconds."""
@@ -42,7 +53,8 @@ class FaultPlan:
         for kind, (usually, cause) in kinds.items():
             if not self.dice.happens(f"kind {kind}", self.swarm.kind_chance):
                 continue
-            for number in range(max(1, round(usually * self.swarm.vigour))):
+            share = _SMALL_SHARE if self.swarm.is_small else 1.0
+            for number in range(max(1, round(usually * share * self.swarm.vigour))):
                 name = f"{kind} {number}"
                 self._later(self._moment(name, seconds), self._cause, name, cause)
 
@@ -83,6 +95,8 @@ class FaultPlan:
         picked_on = self.dice.choice("picked on", self._all()).process
         if picked_on in running and self.dice.happens(f"{name} again", self.swarm.one_victim):
             return picked_on
+        if self.dice.happens(f"{name} one at work", self.swarm.at_work):
+            running = [process for process in running if process in self.busy()] or running
         return self.dice.choice(f"{name} whom", running) if running else None
 
     def _some(self) -> Sequence[Replica]:
@@ -99,13 +113,23 @@ class FaultPlan:
 
     def _kill(self, name: str) -> None:
         process = self._victim(name, self._all())
-        if process is not None:
-            after = self.dice.number(f"{name} after", 0, 60)
-            self.cluster.recorder.note(
-                "FAULT", f"kills {process.name} after {after} more callbacks"
-            )
-            self._soon(name, process, partial(process.kill_after, after))
-            self._later(_SOON_SECONDS + 0.5, process.kill)
+        if process is None:
+            return
+        after = self.dice.number(f"{name} after", 0, 60)
+        self.cluster.recorder.note("FAULT", f"kills {process.name} after {after} more callbacks")
+        self._soon(name, process, partial(process.kill_after, after))
+        self._later(_SOON_SECONDS + 0.5, process.kill)
+        replica = next(one for one in self._all() if one.process is process)
+        ended_by = _SOON_SECONDS
+        for number in range(1, self.dice.choice(f"{name} crashes", self.swarm.crashes)):
+            ended_by += self.dice.between(f"{name} crash {number}", *_CRASH_SECONDS)
+            self._later(ended_by, self._crash, replica)
+
+    def _crash(self, replica: Replica) -> None:
+        """Kill what runs there now: the container that was started after the end of another."""
+        if replica.process is not None:
+            self.cluster.recorder.note("FAULT", f"kills {replica.process.name}")
+            replica.process.kill()
 
     def _hold(self, name: str) -> None:
         process = self._victim(name, self._all())
@@ -123,7 +147,7 @@ class FaultPlan:
         process = self._victim(name, self.workers)
         if process is not None:
             thread = self.dice.choice(f"{name} thread", (MAIN, HEARTBEAT))
-            seconds = self.dice.choice(f"{name} long", (0.5, 2.0, 5.0, 8.0, 9.5, 20.0))
+            seconds = self.dice.choice(f"{name} long", _BLOCKED_SECONDS[thread])
             self.cluster.recorder.note("FAULT", f"blocks {process.name}, {thread}, for {seconds} s")
             self._soon(name, process, partial(process.block, seconds, thread))
 

@@ -92,6 +92,11 @@ class HandlerCalls:
         """Note that a handler has ended."""
         run.ended, run.returned = self.loop.time(), returned
 
+    def containers(self) -> list[Process]:
+        """Return the first processes of the containers in which handlers run, each once."""
+        running = [run for runs in self.runs.values() for run in runs if run.is_running]
+        return list(dict.fromkeys(run.process.container for run in running))
+
     def _wrong(self, run: RecordedCall, words: str) -> None:
         self.problems.append((run.name, words))
 
@@ -119,13 +124,14 @@ def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
         returned = False
         try:
             first = (job.last_checkpoint or {}).get("step", 0)
-            for step in range(first, payload["steps"]):
+            fails = job.attempt <= payload["failures"]
+            for step in range(first, payload["failsAt"] if fails else payload["steps"]):
                 await _pause(payload["pause"], heeds_stops=heeds_stops)
                 record.step(run)
                 if payload.get("checkpoint"):
                     job.checkpoint({"step": step + 1, "attempt": job.attempt})
                     job.progress(100 * (step + 1) / payload["steps"])
-            if job.attempt <= payload["failures"]:
+            if fails:
                 raise RuntimeError("fails as its payload says")
             returned = True
             return {"by": f"{job.uid}/{job.attempt}"}

@@ -28,7 +28,7 @@ from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
 from asyncjob_simulation.handlers import HandlerCalls, RecordedCall
 from asyncjob_simulation.history import History
-from asyncjob_simulation.processes import Process
+from asyncjob_simulation.processes import HEARTBEAT, MAIN, Process
 from asyncjob_simulation.story import Recorder
 
 Object = dict[str, Any]
@@ -48,6 +48,10 @@ STILL_SECONDS: Final = 10.0
 """Since so long nobody may have written to a job when all is over."""
 
 LEASES: Final = ("coordination.k8s.io", "leases")
+TROUBLE_SECONDS: Final = 2.0
+"""What went wrong with claims or heartbeats that long before the last one that was stored may still
+be why no other came."""
+
 TAKEN_AWAY: Final = frozenset({"LeaseExpired", "WorkerCrashed", "WorkerGone"})
 
 
@@ -99,6 +103,9 @@ class Invariants:
 
     answered: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """When the answer to a claim came last, by process and job."""
+
+    hindered: Mapping[str, float] = field(default_factory=dict)
+    """When a claim or heartbeat of a process went wrong last, by its name."""
 
     knows_jobs: set[str] = field(default_factory=set)
     """Names of the processes that have read the list of jobs."""
@@ -348,8 +355,19 @@ class Invariants:
         if silent < lease.duration and (reason == "LeaseExpired" or (holder and holder.is_alive)):
             words = f"{reason}: taken from {lease.actor} {silent:.1f} s after its last heartbeat"
             self.broken("a lease lasts as long as it says", name, words)
+        if reason == "LeaseExpired" and holder and self._is_well(holder, lease):
+            words = f"that of {lease.actor}, {silent:.1f} s after its last heartbeat"
+            self.broken("no lease expires while its worker can renew it", name, words)
         if self.is_gentle:
             self.broken("lost answers cost no attempt", name, f"{reason} of {lease.actor}")
+
+    def _is_well(self, holder: Process, lease: _Lease) -> bool:
+        """Return whether nothing has kept a process from its heartbeats."""
+        since = lease.renewed_at - TROUBLE_SECONDS
+        now, seconds = self.loop.time(), self.loop.time() - since
+        stood_still = any(holder.stood_still(now, seconds, one) for one in (MAIN, HEARTBEAT))
+        hindered = self.hindered.get(holder.name, float("-inf")) > since
+        return holder.is_alive and not stood_still and not hindered
 
     def _check_result(self, name: str, uid: str, status: Object) -> None:
         attempt = status.get("attempt")

@@ -86,6 +86,11 @@ JOBS_IN_ALL: Final = (15, 60)
 SUBMITTING_SECONDS: Final = (20.0, 70.0)
 """How long there are new jobs."""
 
+FEW_JOBS: Final = (2, 8)
+SHORT_SECONDS: Final = (2.0, 15.0)
+SHORT_FAULTY_SECONDS: Final = (20.0, 50.0)
+"""How many jobs a small life has, and for how long there are new ones and faults."""
+
 FAULTY_SHARE: Final = (1.2, 3.0)
 """How many times as long there are faults: most jobs should run while there are."""
 
@@ -168,6 +173,7 @@ class Life:
             is_gentle=swarm.is_gentle,
             unanswered=network.claims_unanswered,
             answered=network.claims_answered,
+            hindered=network.heartbeats_hindered,
         )
         self._handlers.on_begin = self._invariants.on_handler
         self._gateway = Gateway()
@@ -217,6 +223,8 @@ class Life:
         dice, swarm, cluster, gateway = self._dice, self._swarm, self._cluster, self._gateway
         front = Replica("gateway", GATEWAY, gateway.run)
         queues = queues_of(dice)
+        if swarm.is_small:
+            queues = [dice.choice("only queue", queues)]
         operators = [
             Replica(f"operator-{number}", OPERATOR, self._run_operator)
             for number in range(dice.choice("operators", (1, 2, 2)))
@@ -228,9 +236,7 @@ class Life:
         workers = [replica for of_queue in workers_of.values() for replica in of_queue]
         for replica in (*operators, front, *workers):
             cluster.add(replica)
-        jobs = dice.number("jobs", *JOBS_IN_ALL)
-        seconds = dice.between("seconds", *SUBMITTING_SECONDS)
-        faulty_seconds = seconds * dice.between("faulty", *FAULTY_SHARE)
+        jobs, seconds, faulty_seconds = self._extent()
         workload = Workload(
             cluster,
             gateway,
@@ -244,7 +250,10 @@ class Life:
             rare_queues=self._rare_queues(workers_of),
         )
         workload.begin()
-        FaultPlan(cluster, dice, swarm, operators, workers, front).plan(faulty_seconds)
+        plan = FaultPlan(
+            cluster, dice, swarm, operators, workers, front, busy=self._handlers.containers
+        )
+        plan.plan(faulty_seconds)
         for queue in workload.rare_queues:
             at = dice.between(f"rare of {queue} leaves", 0.0, faulty_seconds)
             loop, leaving = self._loop, workers_of[queue][0]
@@ -252,6 +261,17 @@ class Life:
         await self._until(lambda: False, faulty_seconds)
         if not self._invariants.violations:
             await self._calm_down(workload)
+
+    def _extent(self) -> tuple[int, float, float]:
+        """Return how many jobs there are, and the seconds with new ones, and with faults."""
+        dice = self._dice
+        if self._swarm.is_small:
+            jobs = dice.number("few jobs", *FEW_JOBS)
+            seconds = dice.between("short", *SHORT_SECONDS)
+            return jobs, seconds, dice.between("short faulty", *SHORT_FAULTY_SECONDS)
+        jobs = round(dice.number("jobs", *JOBS_IN_ALL) * self._swarm.crowd)
+        seconds = dice.between("seconds", *SUBMITTING_SECONDS)
+        return jobs, seconds, seconds * dice.between("faulty", *FAULTY_SHARE)
 
     def _workers_of(self, queue: str, count: int) -> list[Replica]:
         """Return the workers of a queue; where there are several, one serves one more type."""

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from asyncjob_simulation.apiserver import ApiServer, Call, Fault, MemoryConnecti
 from asyncjob_simulation.apiserver.http import MemoryPool
 from asyncjob_simulation.apiserver.server import Request, Response
 from asyncjob_simulation.apiserver.watches import Line
-from asyncjob_simulation.dice import Dice, FaultChooser
+from asyncjob_simulation.dice import FaultChooser
 from asyncjob_simulation.event_loop import SimulationLoop
 from asyncjob_simulation.processes import Process
 from asyncjob_simulation.request_kinds import RequestKind, kind_of
@@ -28,6 +28,14 @@ KEEPALIVE_SECONDS: Final = 30.0
 
 SILENCE_SECONDS: Final = 12.0
 """So many times longer is a process spared after a fault that it has to wait out."""
+
+SLOW_SECONDS: Final = 6.0
+"""A slow request is on its way for so long at most, and so is its answer."""
+
+SLOW_KIND_RATE: Final = 0.5
+SLOW_KIND_SECONDS: Final = 12.0
+"""How often requests of slow kinds are slow, and for how long their answers are on their way at
+most: until much of what the asker knew has changed."""
 
 HIGHEST_RATE: Final = 0.8
 """More often no kind of fault befalls any kind of request."""
@@ -90,6 +98,9 @@ class Rates:
     factors: Mapping[RequestKind, float] = field(default_factory=dict)
     """How many times as often requests of a kind go wrong; once, if it is not in there."""
 
+    slow_kinds: Collection[RequestKind] = ()
+    """Kinds of requests of which every second one is slow, most of all its answer."""
+
 
 @dataclass
 class Network:
@@ -125,6 +136,9 @@ class Network:
 
     claims_answered: dict[tuple[str, str], float] = field(default_factory=dict)
     """When the answer to a claim came last, by process and job."""
+
+    heartbeats_hindered: dict[str, float] = field(default_factory=dict)
+    """When a claim or a heartbeat of a process went wrong last, or until when it was on its way."""
 
     after_write: dict[str, Callable[[], object]] = field(default_factory=dict)
     """What happens once a process's next change of a job, cron job or Lease is stored, by name."""
@@ -173,20 +187,22 @@ class Connections(MemoryConnections):
         dice = network.chooser.dice
         there, back = dice.between(f"{name}/there", 0.001, 0.02), dice.between(name, 0.001, 0.02)
         now = network.loop.time()
+        kind = kind_of(call, actor)
         cut_for = network.unreachable_until(actor) - now
         if cut_for > 0:
-            return Fault(there, back if cut_for > 1.0 else math.inf, lost="before")
-        kind = kind_of(call, actor)
-        if self._exceeds_quota(kind, now):
-            return Fault(there, back, status=403, reason="Forbidden", message="exceeded quota")
-        if not network.is_faulty:
+            fault = Fault(there, back if cut_for > 1.0 else math.inf, lost="before")
+        elif self._exceeds_quota(kind, now):
+            fault = Fault(there, back, status=403, reason="Forbidden", message="exceeded quota")
+        elif network.is_faulty and now < network.refused_until.get(actor, now):
+            fault = Fault(there, back, status=401, reason="Unauthorized")
+        elif network.is_faulty and now >= self._spared_until:
+            fault = self._disturbed(name, call, kind, Fault(there, back))
+            self._take_effect(name, fault, now)
+        else:
             return Fault(there, back)
-        if now < network.refused_until.get(actor, now):
-            return Fault(there, back, status=401, reason="Unauthorized")
-        if now < self._spared_until:
-            return Fault(there, back)
-        fault = self._disturbed(name, call, kind, Fault(there, back))
-        self._take_effect(name, fault, now)
+        if kind in {RequestKind.CLAIM, RequestKind.HEARTBEAT} and fault != Fault(there, back):
+            on_its_way = fault.before + (0.0 if fault.after == math.inf else fault.after)
+            network.heartbeats_hindered[actor] = now + on_its_way
         return fault
 
     def _take_effect(self, name: str, fault: Fault, now: float) -> None:
@@ -236,19 +252,23 @@ class Connections(MemoryConnections):
             ("slow", rates.slow, "slow", {}),
         ):
             often = min(rate * factor, HIGHEST_RATE)
+            if kind == "slow" and of in rates.slow_kinds:
+                often = SLOW_KIND_RATE
             if wants(f"{name}|{kind}", often, f"{what}: {words}"):
-                return self._in_detail(name, kind, replace(usual, **fault), dice)
+                return self._in_detail(name, kind, of, replace(usual, **fault))
         return usual
 
-    def _in_detail(self, name: str, kind: str, fault: Fault, dice: Dice) -> Fault:
+    def _in_detail(self, name: str, kind: str, of: RequestKind, fault: Fault) -> Fault:
+        dice = self._network.chooser.dice
         if kind == "late":
             latest = self._network.rates.late_seconds
             return replace(fault, before=dice.between(f"{name}|late by", 0.1, latest))
         if kind == "throttled":
             return replace(fault, retry_after=dice.number(f"{name}|retry after", 0, 3))
         if kind == "slow":
-            to, fro = (dice.between(f"{name}|{way}", 0.0, 6.0) for way in ("to", "fro"))
-            return replace(fault, before=to, after=fro)
+            longest = SLOW_KIND_SECONDS if of in self._network.rates.slow_kinds else SLOW_SECONDS
+            to = dice.between(f"{name}|to", 0.0, SLOW_SECONDS)
+            return replace(fault, before=to, after=dice.between(f"{name}|fro", 0.0, longest))
         return fault
 
     def judge_event(self, call: Call, line: Line) -> Fault:

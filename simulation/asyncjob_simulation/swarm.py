@@ -5,7 +5,7 @@ failure, and one kind of fault would hide another. So each has some things only,
 far more than others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -32,6 +32,13 @@ _HIGHEST: Final = {
 
 _FACTORS: Final = (0.0, 0.3, 1.0, 1.0, 4.0)
 """How many times as often requests of one kind may go wrong as those of others."""
+
+_SMALL_SHARE: Final = 0.6
+"""How many seeds have one queue and few jobs."""
+
+_SLOW_KINDS_CHANCE: Final = 0.5
+_SLOW_KIND_SHARE: Final = 0.5
+"""In how many seeds requests of some kinds are slow, and how many of the kinds."""
 
 
 class Gentleness(StrEnum):
@@ -62,6 +69,12 @@ class Swarm:
     one_victim: float
     """How often a fault befalls the process that the seed has picked on."""
 
+    crashes: Sequence[int]
+    """How many times in a row a process that is killed may be."""
+
+    at_work: float
+    """How often a fault that may befall workers befalls one that runs something."""
+
     rates: Rates
     leases: Sequence[int]
     """How long leases may last, in seconds."""
@@ -79,6 +92,13 @@ class Swarm:
     """How many attempts may fail."""
 
     retry_delays: Sequence[int]
+    is_small: bool
+    """Whether there are one queue, few jobs and little time: most failures show there as well, and
+    several such seeds take no longer than one of the others."""
+
+    crowd: float
+    """How many times as many jobs as usual there are: with few, some workers run nothing."""
+
     workers: Sequence[int]
     """How many workers a queue may have."""
 
@@ -116,13 +136,17 @@ def swarm_of(dice: Dice) -> Swarm:
         vigour=dice.choice("vigour", (0.5, 1.0, 1.0, 2.0)),
         bursts=dice.choice("bursts", (0, 0, 2, 4)),
         one_victim=dice.choice("one victim", (0.0, 0.0, 0.7)),
+        crashes=dice.choice("crashes", ((1,), (1, 2, 4))),
+        at_work=dice.choice("at work", (0.0, 0.7)),
         rates=rates,
         leases=leases,
         long_jobs=dice.choice("long jobs", (0.1, 0.3, 0.3, 0.7)),
         slowness=dice.choice("slowness", (1.0, 1.0, 1.5)),
         stubborn=dice.choice("stubborn", (0.0, 0.0, 0.2, 0.6)),
-        failures=dice.choice("failures", ((0,), (0, 0, 0, 1, 2), (0, 1, 1, 2))),
+        failures=dice.choice("failures", ((0,), (0, 1, 2), (0, 1, 1, 2))),
         retry_delays=dice.choice("retry delays", ((0,), (0, 1, 2))),
+        is_small=dice.happens("small", _SMALL_SHARE),
+        crowd=dice.choice("crowd", (0.3, 1.0, 1.0)),
         workers=dice.choice("workers", ((1,), (1, 2, 3), (2, 3))),
         slots=dice.choice("slots", ((1, 2), (2, 3, 4, 5))),
         isolated=dice.choice("isolated", (0.0, 0.0, 0.2, 0.7)),
@@ -144,15 +168,24 @@ def _rates_and_leases(
     rates = {kind: _rate(dice, kind, kind_chance) for kind in _HIGHEST}
     if gentleness is Gentleness.ROUGH:
         silent = dice.choice("silent", (0.0, 0.2, 0.5))
-        made = Rates(silent=silent, late_seconds=late, factors=_factors(dice), **rates)
+        factors, slow_kinds = _factors(dice), _slow_kinds(dice)
+        made = Rates(
+            silent=silent, late_seconds=late, factors=factors, slow_kinds=slow_kinds, **rates
+        )
         return made, dice.choice("leases", ((5,), (5, 8), (5, 5, 8, 15)))
     rates.update(slow=0.0, watch_dropped=0.0)
     silent = dice.choice("silent", (0.0, 0.5))
     # A lease has to outlast what one fault costs: 15 s of silence, or 5 s of refusals.
     is_quick = not silent and not rates["refused"]
     lease, spacing = (10, 4.0) if is_quick else (30, 2.0)
-    factors = _factors(dice)
-    made = Rates(silent=silent, late_seconds=late, spacing=spacing, factors=factors, **rates)
+    made = Rates(
+        silent=silent,
+        late_seconds=late,
+        spacing=spacing,
+        factors=_factors(dice),
+        slow_kinds=(),
+        **rates,
+    )
     return made, (lease,)
 
 
@@ -167,3 +200,10 @@ def _factors(dice: Dice) -> Mapping[RequestKind, float]:
     if dice.happens("all requests alike", 0.4):
         return {}
     return {kind: dice.choice(f"factor of {kind}", _FACTORS) for kind in RequestKind}
+
+
+def _slow_kinds(dice: Dice) -> Collection[RequestKind]:
+    """Return the kinds of requests whose answers are slow; none in most seeds."""
+    if not dice.happens("slow kinds", _SLOW_KINDS_CHANCE):
+        return ()
+    return [kind for kind in RequestKind if dice.happens(f"{kind} is slow", _SLOW_KIND_SHARE)]

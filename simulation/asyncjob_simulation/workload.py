@@ -99,11 +99,17 @@ class Workload:
         for number in range(self.jobs):
             at = self.dice.between(f"job {number} at", 0.0, self.seconds)
             self._later(at, self._submit, number)
-        for number in range(self.dice.number("schedules", 0, 3)):
+        for number in range(self._schedules):
             self._later(0.0, self._create_schedule, number)
         for number in range(self.dice.number("changes", 0, round(self.jobs * self.swarm.changes))):
             at = self.dice.between(f"change {number} at", 1.0, self.seconds)
             self._later(at, self._change, number)
+
+    @property
+    def _schedules(self) -> int:
+        """How many cron jobs there are."""
+        number = self.dice.number("schedules", 0, 3)
+        return max(0, number - 2) if self.swarm.is_small else number
 
     def end(self) -> None:
         """Let all go on that people have stopped, and have no cron job run again."""
@@ -111,7 +117,7 @@ class Workload:
             self._patch(job_path(NAMESPACE, name), {"suspend": False})
         for queue in self.queues:
             self._patch(queue_path(NAMESPACE, queue), {"paused": False})
-        for number in range(self.dice.number("schedules", 0, 3)):
+        for number in range(self._schedules):
             self._patch(cron_job_path(NAMESPACE, f"cron-{number}"), {"suspend": True})
 
     def cancel_rare(self) -> None:
@@ -199,6 +205,8 @@ class Workload:
             payload.update(steps=dice.number(f"{name} steps", 5, 10), pause=round(pause, 3))
             if dice.happens(f"{name} stubborn", swarm.stubborn):
                 payload["ignoresStops"] = dice.choice(f"{name} stubborn in", (1, MAX_ATTEMPTS))
+        is_early = dice.happens(f"{name} fails early", 0.5)
+        payload["failsAt"] = 1 if is_early else payload["steps"]
         return payload
 
     def _submit(self, number: int) -> None:

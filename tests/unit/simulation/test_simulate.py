@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -11,6 +12,7 @@ from asyncjob_simulation.life import Options, simulate
 from asyncjob_simulation.mutations import by_name, search
 from asyncjob_simulation.planting import MUTATIONS
 from asyncjob_simulation.shrink import shrink, tell
+from asyncjob_worker.leases.heartbeat import HeartbeatThread
 
 SEEDS = range(9_000, 9_012)
 """A fixed budget; `make simulate` has fresh ones."""
@@ -91,6 +93,15 @@ def test_a_story_changes_nothing() -> None:
     told = simulate(SEEDS[0], Options(tells=True))
     assert told.digest == simulate(SEEDS[0]).digest
     assert any("POST" in entry.words for entry in told.entries)
+
+
+def test_a_lease_that_expires_although_nothing_kept_its_worker_from_renewing_it_is_noticed() -> (
+    None
+):
+    with patch.object(HeartbeatThread, "_is_due", lambda *_: False):
+        outcomes = [simulate(seed) for seed in SEEDS]
+    broken = {one.promise for outcome in outcomes for one in outcome.violations}
+    assert "no lease expires while its worker can renew it" in broken
 
 
 QUICKLY_FOUND = ("no dependencies", "no start times", "limit off by one", "key without effect")

@@ -36,6 +36,15 @@ def test_each_kind_of_request_fails_more_often_in_some_seeds_and_never_in_others
         assert max(factors) > 1.0
 
 
+def test_requests_of_each_kind_are_slow_in_some_rough_seeds_only() -> None:
+    slow = {swarm.gentleness: set[RequestKind]() for swarm in SWARMS}
+    for swarm in SWARMS:
+        slow[swarm.gentleness] |= set(swarm.rates.slow_kinds)
+    assert slow.pop(Gentleness.ROUGH) == set(RequestKind)
+    assert not any(slow.values())
+    assert any(not swarm.rates.slow_kinds for swarm in SWARMS if not swarm.is_gentle)
+
+
 def test_gentle_seeds_have_no_fault_that_may_cost_an_attempt() -> None:
     spaced = [one for one in SWARMS if one.gentleness is Gentleness.SPACED]
     throttled = [one for one in SWARMS if one.gentleness is Gentleness.THROTTLED]
