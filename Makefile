@@ -122,6 +122,11 @@ unit: $(STAMP) ## tests that need no API server: seconds
 test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about twelve minutes
 	$(BIN)/pytest tests -m "not soak and not alone" $(TESTS) --numprocesses=3
 
+test-kubernetes: $(STAMP) chart-tools monitoring-tools ## the tests with an API server on another Kubernetes; its programs are built first (KUBERNETES=1.32)
+	@assets=$$($(PROGRAMS) --kubernetes $(or $(KUBERNETES),1.32)) || exit; \
+	  KUBEBUILDER_ASSETS=$$assets $(BIN)/pytest tests/contract tests/integration \
+	  -m "not soak and not alone" $(TESTS) --numprocesses=3
+
 prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model LONG=1)
 	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(call switched,LONG,--long)
 

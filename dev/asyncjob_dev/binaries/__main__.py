@@ -4,11 +4,13 @@ It needs nothing but Python, so that it can run while the rest is installed.
 """
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from asyncjob_dev.binaries.installed import Binary
+from asyncjob_dev.binaries.other_kubernetes import assets_folder, other_versions, programs_of
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, SERVER_TOOLS, TOOLS
 from asyncjob_dev.binaries.resolver import default_resolver
 from asyncjob_dev.errors import KEPT, DevError
@@ -33,7 +35,7 @@ def table(found: Sequence[Binary]) -> str:
 
 
 def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """Return `tools`, and whether to be `quiet`."""
+    """Return `tools`, the other version of `kubernetes`, if any, and whether to be `quiet`."""
     parser = argparse.ArgumentParser(
         prog="python -m asyncjob_dev.binaries",
         description="Find, download or build programs; print where they are.",
@@ -43,6 +45,11 @@ def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
     groups = parser.add_mutually_exclusive_group()
     for name, (tools, text) in GROUPS.items():
         groups.add_argument(f"--{name}", action="store_const", dest="tools", const=tools, help=text)
+    groups.add_argument(
+        "--kubernetes",
+        choices=other_versions(),
+        help="a control plane of another version; prints only the folder, for KUBEBUILDER_ASSETS",
+    )
     given = parser.parse_args(argv)
     given.tools = given.names or given.tools or TOOLS
     return given
@@ -52,6 +59,9 @@ def main(argv: Sequence[str]) -> int:
     """Return the exit code."""
     given = read_arguments(argv)
     try:
+        if given.kubernetes:
+            print(assets_folder(programs_of(given.kubernetes, os.environ), os.environ))
+            return 0
         found = default_resolver().resolve_all(given.tools)
     except DevError as error:
         print(f"Error: {error}", file=sys.stderr)
