@@ -155,9 +155,9 @@ perturb: $(STAMP) tools ## interfere with operator, worker and gateway at each o
 	  $(call given,CALL,--call) $(call given,WHEN,--when) $(call given,AT,--at) $(call given,MINUTES,--minutes) \
 	  $(call given,SEED,--seed) $(call given,JOURNAL,--journal)
 
-mutants: $(STAMP) ## change the pure code in one place at a time; a test has to fail (MODULE=part-of-path MINUTES=n SEED=n JOBS=n AGAIN=1)
+mutants: $(STAMP) ## change the pure code in one place at a time; a test has to fail (MODULE=part-of-path MINUTES=n SEED=n JOBS=n SMALL=1 AGAIN=1)
 	@$(BIN)/python -m asyncjob_dev.mutants $(call given,MODULE,--module) $(call given,MINUTES,--minutes) \
-	  $(call given,SEED,--seed) $(call given,JOBS,--jobs) $(call switched,AGAIN,--again)
+	  $(call given,SEED,--seed) $(call given,JOBS,--jobs) $(call switched,SMALL,--small) $(call switched,AGAIN,--again)
 
 fuzz: $(STAMP) ## give parsers what nobody would write, with fresh seeds (SEED=n MINUTES=n EXAMPLES=n)
 	@$(BIN)/python -m asyncjob_dev.fuzz $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \

@@ -15,13 +15,24 @@ from asyncjob_dev.mutants.forks import Verdict
 from asyncjob_dev.mutants.mutations import Mutant, mutants
 from asyncjob_dev.mutants.record import Outcome, Record
 from asyncjob_dev.mutants.suite import warm_up
-from asyncjob_dev.mutants.survivors import LIST, entry_for, outdated, read_survivors
-from asyncjob_dev.mutants.trials import measure_reach, try_by_import, try_in_functions
+from asyncjob_dev.mutants.survivors import LIST, Survivor, entry_for, outdated, read_survivors
+from asyncjob_dev.mutants.trials import (
+    REACH_OF_OWN_TESTS,
+    all_tests,
+    measure_reach,
+    own_tests,
+    try_by_import,
+    try_in_functions,
+)
 from asyncjob_dev.signals import click_errors
 
 ROOT: Final = Path.cwd()
 FOLDERS: Final = ("sdk/src/asyncjob/lifecycle", "operator/src/asyncjob_operator/core")
 LEAST_KILLED: Final = 0.95
+LEAST_KILLED_BY_OWN_TESTS: Final = 0.7
+"""Of the mutants in a module's functions, by the tests that import from it themselves."""
+
+SMALL_MINUTES: Final = 1.0
 _SEED_BITS: Final = 32
 _SHARE_IN_FUNCTIONS: Final = 0.6
 """Of the time. The others are an eighth of all mutants, and each takes five times as long."""
@@ -41,8 +52,11 @@ def all_mutants(root: Path) -> list[Mutant]:
 @click.option("--minutes", type=float, help="Begin none after so long; which are tried is random.")
 @click.option("--seed", type=int, help="Repeat the choice of a run that printed it.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="How many at a time.")
+@click.option("--small", is_flag=True, help="Random modules, each on its own tests, for a minute.")
 @click.option("--again", is_flag=True, help="Go on: leave out what was killed as the code is now.")
-def main(*, module: str, minutes: float | None, seed: int | None, jobs: int, again: bool) -> None:
+def main(
+    *, module: str, minutes: float | None, seed: int | None, jobs: int, small: bool, again: bool
+) -> None:
     """Change the pure code in one place at a time, and demand that a test fails."""
     with click_errors():
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
@@ -51,6 +65,9 @@ def main(*, module: str, minutes: float | None, seed: int | None, jobs: int, aga
         if gone := outdated(listed, known):
             raise click.ClickException(f"no longer there, but in {LIST}: {gone[0]} ({len(gone)})")
         chosen = [m for m in known if any(part in m.module for part in module.split(","))]
+        if small:
+            _try_on_own_tests(chosen, listed, seed, jobs, 60 * (minutes or SMALL_MINUTES))
+            return
         record = Record(ROOT, known)
         before = {m: o for m, o in record.outcomes.items() if again and m in set(chosen)}
         left = [m for m in chosen if m not in before or before[m].verdict is Verdict.SURVIVED]
@@ -65,7 +82,8 @@ def main(*, module: str, minutes: float | None, seed: int | None, jobs: int, aga
 def _try(
     record: Record, known: Sequence[Mutant], chosen: Sequence[Mutant], jobs: int, seconds: float
 ) -> dict[Mutant, Outcome]:
-    reach = measure_reach(ROOT, sorted({mutant.module for mutant in known}))
+    modules = sorted({mutant.module for mutant in known})
+    reach = measure_reach(ROOT, modules, all_tests(ROOT))
     click.echo(f"{len(reach.seconds)} tests, {len(chosen)} of {len(known)} mutants")
     began = time.monotonic()
 
@@ -93,6 +111,35 @@ def _try(
     for mutant, outcome in try_by_import(ROOT, by_import, reach, jobs, lambda: go_on(1.0)):
         note(mutant, outcome)
     return outcomes
+
+
+def _try_on_own_tests(
+    known: Sequence[Mutant], listed: Sequence[Survivor], seed: int, jobs: int, seconds: float
+) -> None:
+    """Try one module after the other, in random order, each on the tests that import from it.
+
+    Which other tests reach a module takes minutes to find out. Its own have to notice most mutants.
+    """
+    modules = sorted({mutant.module for mutant in known if own_tests(ROOT, mutant.module)})
+    random.Random(seed).shuffle(modules)
+    equal = {entry.key for entry in listed}
+    warm_up()
+    began, wrong = time.monotonic(), 0
+    for number, module in enumerate(modules):
+        if number and time.monotonic() > began + seconds:
+            break
+        tests = own_tests(ROOT, module)
+        reach = measure_reach(ROOT, [module], tests, REACH_OF_OWN_TESTS)
+        inside = [m for m in known if m.module == module and m.function and m.key not in equal]
+        tried = dict(try_in_functions(ROOT, inside, reach, jobs, lambda: True, tests))
+        killed = sum(one.verdict is Verdict.KILLED for one in tried.values())
+        share = killed / len(tried) if tried else 1.0
+        enough = share >= LEAST_KILLED_BY_OWN_TESTS
+        wrong += not enough
+        click.echo(f"{killed:5} of {len(tried):5} killed  {module}{'' if enough else '  TOO FEW'}")
+    if wrong:
+        least = f"{LEAST_KILLED_BY_OWN_TESTS:.0%}"
+        raise click.ClickException(f"{wrong} have fewer than {least} killed by their own tests")
 
 
 def _judge(

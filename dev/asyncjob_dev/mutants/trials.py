@@ -38,7 +38,8 @@ TESTS: Final = (
 _GENERATED: Final = "tests/unit/schema/test_generated.py"
 """Compares what is generated with what is committed: it holds every name of the API."""
 
-_REACH: Final = Path(".mutants/reach.json")
+REACH: Final = Path(".mutants/reach.json")
+REACH_OF_OWN_TESTS: Final = Path(".mutants/reach-of-own-tests.json")
 _OUTPUT: Final = Path(".mutants/pytest.log")
 _BASE_SECONDS: Final = 10
 _FACTOR: Final = 4
@@ -54,12 +55,25 @@ _BELOW_THE_OPERATOR: Final = ("asyncjob.models", "asyncjob.testing", "asyncjob_w
 _NUMBER: Final = struct.Struct("i")
 
 
-def measure_reach(root: Path, modules: Sequence[str]) -> Reach:
-    """Return which tests reach what; only files that have changed since last time are run."""
+def all_tests(root: Path) -> list[str]:
+    """Return the files of the tests that mutants are tried on."""
     folders = (sorted((root / folder).rglob("test_*.py")) for folder in TESTS)
-    tests = [_GENERATED, *(str(file.relative_to(root)) for files in folders for file in files)]
+    return [_GENERATED, *(str(file.relative_to(root)) for files in folders for file in files)]
+
+
+def own_tests(root: Path, module: str) -> list[str]:
+    """Return the files of the tests that import from a module themselves."""
+    name = module.partition("/src/")[2].removesuffix(".py").replace("/", ".")
+    words = f"from {name.removesuffix('.__init__')} import "
+    return [file for file in all_tests(root) if words in (root / file).read_text()]
+
+
+def measure_reach(
+    root: Path, modules: Sequence[str], tests: Sequence[str], kept_in: Path = REACH
+) -> Reach:
+    """Return which tests reach what; only files that have changed since last time are run."""
     state = digests(root, [*modules, *tests])
-    known, changed = load_reach(root / _REACH, state, modules)
+    known, changed = load_reach(root / kept_in, state, modules)
     to_run = [file for file in tests if file in set(changed)]
 
     def measure(_: TextIO) -> None:
@@ -73,14 +87,14 @@ def measure_reach(root: Path, modules: Sequence[str]) -> Reach:
             for found, done in suite.measure(recorder, root, modules):
                 left = set(to_run) - done
                 so_far = {name: digest for name, digest in state.items() if name not in left}
-                store_reach(known.joined(found), root / _REACH, so_far)
-            store_reach(known.joined(found), root / _REACH, state)
+                store_reach(known.joined(found), root / kept_in, so_far)
+            store_reach(known.joined(found), root / kept_in, state)
 
         _check(collect(to_run, Suite(loop)))
 
     if to_run:
         list(_in_child(measure))
-    reach, changed = load_reach(root / _REACH, state, modules)
+    reach, changed = load_reach(root / kept_in, state, modules)
     if set(changed) & set(tests):
         raise DevError(f"the tests that mutants are tried on cannot be collected: see {_OUTPUT}")
     return reach
@@ -115,9 +129,14 @@ class Killers:
 
 
 def try_in_functions(
-    root: Path, mutants: Sequence[Mutant], reach: Reach, jobs: int, go_on: Callable[[], bool]
+    root: Path,
+    mutants: Sequence[Mutant],
+    reach: Reach,
+    jobs: int,
+    go_on: Callable[[], bool],
+    tests: Sequence[str] = (*TESTS, _GENERATED),
 ) -> Iterator[tuple[Mutant, Outcome]]:
-    """Try mutants in functions, each in a fork of a process that has collected all tests."""
+    """Try mutants in functions, each in a fork of a process that has collected the tests."""
 
     def session(results: TextIO) -> None:
         def loop(suite: Suite) -> None:
@@ -134,7 +153,7 @@ def try_in_functions(
                     trusted.add(killer)
                 results.write(f"{number} {int(verdict)} {killer}\n")
 
-        _check(collect([*TESTS, _GENERATED], Suite(loop)))
+        _check(collect(tests, Suite(loop)))
 
     if mutants:
         for line in _in_child(session):

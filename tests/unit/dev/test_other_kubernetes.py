@@ -1,4 +1,4 @@
-"""Control planes of other versions: pinned as those of `dev/tools`, and handed to tests in a folder."""
+"""Control planes of other versions: pinned as `dev/tools` is, and handed to tests in a folder."""
 
 import re
 from pathlib import Path
@@ -16,6 +16,7 @@ from asyncjob_dev.binaries.pins import TOOLS, read_pin
 from asyncjob_dev.bundled import CHECKOUT
 
 CHART = CHECKOUT / "charts" / "asyncjob" / "Chart.yaml"
+WORKFLOW = CHECKOUT / ".github" / "workflows" / "ci.yaml"
 PAGE = CHECKOUT / "docs" / "reference" / "versions.md"
 
 
@@ -34,6 +35,7 @@ def test_the_oldest_that_the_chart_admits_and_the_page_names_is_tried() -> None:
     assert oldest is not None
     assert oldest[1] in other_versions()
     assert f"| Kubernetes | {oldest[1]} or newer" in PAGE.read_text()
+    assert f"make test-kubernetes KUBERNETES={oldest[1]}\n" in WORKFLOW.read_text()
 
 
 def test_what_is_found_is_linked_in_one_folder(tmp_path: Path) -> None:
