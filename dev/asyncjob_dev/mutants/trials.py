@@ -134,6 +134,7 @@ def try_in_functions(
     reach: Reach,
     jobs: int,
     go_on: Callable[[], bool],
+    *,
     tests: Sequence[str] = (*TESTS, _GENERATED),
 ) -> Iterator[tuple[Mutant, Outcome]]:
     """Try mutants in functions, each in a fork of a process that has collected the tests."""
