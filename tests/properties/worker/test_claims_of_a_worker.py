@@ -1,8 +1,8 @@
 """What a worker keeps leased and stops, whatever order claims, ends and answers come in.
 
-A worker may claim a job again while an answer about its claim before is still on its way. As long as
-the outcome of a claim is not answered its lease is renewed, and a cancel request reaches its handler;
-what becomes of one claim changes nothing for another.
+A worker may claim a job again while an answer about its claim before is still on its way. As long
+as the outcome of a claim is not answered its lease is renewed, and a cancel request reaches its
+handler; what becomes of one claim changes nothing for another.
 """
 
 import asyncio
@@ -111,9 +111,7 @@ class Story:
                 if writing := [one for one in self._claims if one.writes and not one.is_over]:
                     writing[place].answered.set()
             case "cancel":
-                self._runner.cancel_watcher.apply(WatchEvent("MODIFIED", job(uid=which)))
-                for claim in self._claims:
-                    claim.should_stop |= claim.held.job.uid == which and not claim.is_over
+                self._cancel(which)
         for _ in range(20):
             await asyncio.sleep(0)
 
@@ -123,6 +121,11 @@ class Story:
         claim.should_stop = self._runner.cancel_watcher.is_cancel_requested(uid)
         self._claims.append(claim)
         claim.run = asyncio.create_task(self._runner.run(claim.held))
+
+    def _cancel(self, uid: str) -> None:
+        self._runner.cancel_watcher.apply(WatchEvent("MODIFIED", job(uid=uid)))
+        for claim in self._claims:
+            claim.should_stop |= claim.held.job.uid == uid and not claim.is_over
 
     def look(self) -> None:
         """Judge what is renewed and what is stopped."""
