@@ -88,6 +88,10 @@ def test_a_record_takes_the_duration_its_holder_promised() -> None:
     assert read_election_record(lease) == found
 
 
+def test_a_lease_that_says_nothing_is_nobodys_and_as_old_as_can_be() -> None:
+    assert read_election_record({}) == LeaderElectionRecord("", "", 10.0, 0, created_at=0.0)
+
+
 def test_ones_own_write_is_what_the_next_step_goes_by() -> None:
     candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you", "1"), 0)
