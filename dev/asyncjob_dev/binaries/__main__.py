@@ -10,9 +10,13 @@ import sys
 from collections.abc import Sequence
 
 from asyncjob_dev.binaries.installed import Binary
-from asyncjob_dev.binaries.other_kubernetes import assets_folder, other_versions, programs_of
 from asyncjob_dev.binaries.pins import MONITORING_TOOLS, NODE_TOOLS, SERVER_TOOLS, TOOLS
-from asyncjob_dev.binaries.resolver import default_resolver
+from asyncjob_dev.binaries.resolver import (
+    assets_folder,
+    default_resolver,
+    other_versions,
+    programs_of,
+)
 from asyncjob_dev.errors import KEPT, DevError
 
 INTERRUPTED = 130

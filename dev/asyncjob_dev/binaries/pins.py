@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from asyncjob_dev.bundled import bundled
+from asyncjob_dev.bundled import CHECKOUT, bundled
 from asyncjob_dev.errors import PinUnreadableError
 
 TOOLS_DIR = bundled("tools")
+VERSIONS_DIR = CHECKOUT / "dev" / "kubernetes"
+"""Has a folder such as `1.32` for each other Kubernetes, with modules as in `dev/tools`."""
+
 SERVER_TOOLS = ("etcd", "kube-apiserver", "kubectl")
 """What the development server needs."""
 TOOLS = (*SERVER_TOOLS, "kube-controller-manager")

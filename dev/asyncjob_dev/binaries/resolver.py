@@ -7,6 +7,7 @@ Prometheus Debian's package; a build.
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import shutil
@@ -21,7 +22,9 @@ from asyncjob_dev.binaries.installed import PROGRAMS_EXTRA, Binary, ProgramsWhee
 from asyncjob_dev.binaries.pins import (
     MONITORING_TOOLS,
     SERVER_TOOLS,
+    TOOLS,
     TOOLS_DIR,
+    VERSIONS_DIR,
     Pin,
     read_pin,
 )
@@ -240,3 +243,39 @@ class Resolver:
 def default_resolver() -> Resolver:
     """Return the resolver of this process, for its environment."""
     return Resolver(os.environ)
+
+
+# ---- other Kubernetes versions than the one that all tests run on
+
+
+def other_versions(versions_dir: Path = VERSIONS_DIR) -> list[str]:
+    """Return the minor versions that have modules, such as `1.32`; none outside of a checkout."""
+    return sorted(path.name for path in versions_dir.glob("*.*") if path.is_dir())
+
+
+def programs_of(version: str, environ: Mapping[str, str]) -> list[Binary]:
+    """Return a control plane of that version, building what is missing; raises a `BinaryError`.
+
+    What the version has no module of, such as etcd, is the one of `dev/tools`. KUBEBUILDER_ASSETS
+    means nothing here: whoever set it meant another version.
+    """
+    folder = VERSIONS_DIR / version
+    own = [tool for tool in TOOLS if (folder / tool).is_dir()]
+    unset = {name: value for name, value in environ.items() if name != "KUBEBUILDER_ASSETS"}
+    others = [tool for tool in TOOLS if tool not in own]
+    return [*Resolver(unset, tools_dir=folder).build(own), *Resolver(unset).resolve_all(others)]
+
+
+def assets_folder(programs: Sequence[Binary], environ: Mapping[str, str]) -> Path:
+    """Return a folder with links to the programs, as KUBEBUILDER_ASSETS names one."""
+    paths = "\0".join(f"{one.tool}\0{one.path}" for one in programs)
+    cache = BinaryCache(cache_dir(environ))
+    folder = cache.root / "kubernetes" / hashlib.sha256(paths.encode()).hexdigest()[:12]
+    with cache.translate_errors():
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in programs:
+            draft = cache.draft(folder / one.tool)
+            draft.unlink(missing_ok=True)
+            draft.symlink_to(one.path)
+            draft.replace(folder / one.tool)
+    return folder

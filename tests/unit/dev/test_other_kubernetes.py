@@ -7,12 +7,8 @@ import pytest
 
 from asyncjob_dev.binaries.__main__ import read_arguments
 from asyncjob_dev.binaries.installed import Binary
-from asyncjob_dev.binaries.other_kubernetes import (
-    VERSIONS_DIR,
-    assets_folder,
-    other_versions,
-)
-from asyncjob_dev.binaries.pins import TOOLS, read_pin
+from asyncjob_dev.binaries.pins import TOOLS, VERSIONS_DIR, read_pin
+from asyncjob_dev.binaries.resolver import assets_folder, other_versions
 from asyncjob_dev.bundled import CHECKOUT
 
 CHART = CHECKOUT / "charts" / "asyncjob" / "Chart.yaml"

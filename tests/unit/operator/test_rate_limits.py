@@ -115,7 +115,7 @@ def test_a_place_belongs_to_the_first_start_that_is_no_earlier_or_else_to_the_la
     assert used_later(place_at=9) == 3
 
 
-def test_a_start_that_counts_anew_is_the_last_with_which_others_become_one() -> None:
+def test_a_start_that_counts_from_later_on_is_the_last_with_which_others_become_one() -> None:
     pace, first, second = RateWindow(), StartRecord(stamp(0), 1), StartRecord(stamp(0.5), 2)
     pace.observe_starts([first], at(0.0), just_changed=True)
     pace.observe_starts([first, second], at(0.5), just_changed=True)
