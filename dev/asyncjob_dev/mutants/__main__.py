@@ -15,7 +15,14 @@ from asyncjob_dev.mutants.forks import Verdict
 from asyncjob_dev.mutants.mutations import Mutant, mutants
 from asyncjob_dev.mutants.record import Outcome, Record
 from asyncjob_dev.mutants.suite import warm_up
-from asyncjob_dev.mutants.survivors import LIST, Survivor, entry_for, outdated, read_survivors
+from asyncjob_dev.mutants.survivors import (
+    LIST,
+    Survivor,
+    entry_for,
+    outdated,
+    read_survivors,
+    tested_from_afar,
+)
 from asyncjob_dev.mutants.trials import (
     REACH_OF_OWN_TESTS,
     all_tests,
@@ -120,7 +127,9 @@ def _try_on_own_tests(
 
     Which other tests reach a module takes minutes to find out. Its own have to notice most mutants.
     """
-    modules = sorted({mutant.module for mutant in known if own_tests(ROOT, mutant.module)})
+    left_out = tested_from_afar(ROOT / LIST)
+    named = {mutant.module for mutant in known} - left_out
+    modules = sorted(module for module in named if own_tests(ROOT, module))
     random.Random(seed).shuffle(modules)
     equal = {entry.key for entry in listed}
     warm_up()

@@ -34,6 +34,12 @@ def read_survivors(file: Path) -> list[Survivor]:
     return [Survivor(**{"function": "", "number": 0} | entry) for entry in entries]
 
 
+def tested_from_afar(file: Path) -> set[str]:
+    """Return the modules whose mutants are mostly noticed by tests of other modules."""
+    entries = tomllib.loads(file.read_text(encoding="utf-8")).get("tested_from_afar", [])
+    return {entry["module"] for entry in entries}
+
+
 def entry_for(mutant: Mutant) -> str:
     """Return the entry to write for a mutant, but for its reason."""
     fields = {"module": mutant.module, "function": mutant.function, "line": mutant.line}
