@@ -7,7 +7,7 @@ import struct
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType
@@ -63,6 +63,7 @@ def all_tests(root: Path) -> list[str]:
     return [_GENERATED, *(str(file.relative_to(root)) for files in folders for file in files)]
 
 
+@lru_cache
 def own_tests(root: Path, module: str) -> list[str]:
     """Return the files of the tests that import from a module themselves."""
     name = module.partition("/src/")[2].removesuffix(".py").replace("/", ".")
@@ -238,9 +239,10 @@ def _import_trials(
     for mutant in mutants:
         if near and not go_on():
             return
-        tests = _tests_of_import(mutant, reach)
+        own = own_tests(root, mutant.module)
+        tests = _tests_of_import(mutant, reach, own)
         files = Counter(file_of(test) for test in tests)
-        nearest = {_GENERATED, *(file for file, _ in files.most_common(_NEAR_FILES))}
+        nearest = {_GENERATED, *own, *(file for file, _ in files.most_common(_NEAR_FILES))}
         wanted = [test for test in tests if (file_of(test) in nearest) == near]
         others = [test for test in wanted if file_of(test) != _GENERATED]
         generated = [test for test in wanted if file_of(test) == _GENERATED]
@@ -253,13 +255,16 @@ def _import_trials(
         yield Trial(mutant, run, _seconds(chosen))
 
 
-def _tests_of_import(mutant: Mutant, reach: Reach) -> list[str]:
-    """Return the tests that may notice: all, where a module has nothing that a test could reach."""
+def _tests_of_import(mutant: Mutant, reach: Reach, own: Sequence[str]) -> list[str]:
+    """Return the tests that may notice: all, where a module has nothing that a test could reach.
+
+    Who imports a constant may look at it without running a line of its module.
+    """
     reached = reach.tests_of_module(mutant.module)
     if not reached:
         return reach.by_time(reach.seconds)
-    generated = (test for test in reach.seconds if file_of(test) == _GENERATED)
-    return reach.by_time({*reached, *generated})
+    files = {_GENERATED, *own}
+    return reach.by_time({*reached, *(test for test in reach.seconds if file_of(test) in files)})
 
 
 def _run_imported(root: Path, mutant: Mutant | None, tests: Sequence[tuple[str, float]]) -> Verdict:
