@@ -16,7 +16,13 @@ from asyncjob_dev.mutants.mutations import Mutant, compile_mutant, mutants
 from asyncjob_dev.mutants.reach import NOTHING, Reach, digests, load_reach, store_reach
 from asyncjob_dev.mutants.record import Outcome, Record
 from asyncjob_dev.mutants.suite import Suite
-from asyncjob_dev.mutants.survivors import LIST, entry_for, outdated, read_survivors
+from asyncjob_dev.mutants.survivors import (
+    LIST,
+    entry_for,
+    outdated,
+    read_survivors,
+    tested_from_afar,
+)
 from asyncjob_dev.mutants.trials import Killers, check_passes
 
 SOURCE = '''\
@@ -259,3 +265,7 @@ def test_a_mutant_is_named_alike_wherever_its_function_moves(tmp_path: Path) -> 
     (tmp_path / "boxes.py").write_text(SOURCE.replace("LIMIT = 3\n", "\n\nLIMIT = 3\n\n"))
     assert [mutant.key for mutant in mutants(tmp_path, "boxes.py")] == before
     assert "boxes" not in sys.modules
+
+
+def test_modules_that_are_tested_from_afar_are_there() -> None:
+    assert tested_from_afar(ROOT / LIST) <= {mutant.module for mutant in all_mutants(ROOT)}
