@@ -21,7 +21,7 @@ from asyncjob_dev.mutants.survivors import (
     entry_for,
     outdated,
     read_survivors,
-    tested_from_afar,
+    read_tested_from_afar,
 )
 from asyncjob_dev.mutants.trials import (
     REACH_OF_OWN_TESTS,
@@ -127,7 +127,7 @@ def _try_on_own_tests(
 
     Which other tests reach a module takes minutes to find out. Its own have to notice most mutants.
     """
-    left_out = tested_from_afar(ROOT / LIST)
+    left_out = read_tested_from_afar(ROOT / LIST)
     named = {mutant.module for mutant in known} - left_out
     modules = sorted(module for module in named if own_tests(ROOT, module))
     random.Random(seed).shuffle(modules)

@@ -34,7 +34,7 @@ def read_survivors(file: Path) -> list[Survivor]:
     return [Survivor(**{"function": "", "number": 0} | entry) for entry in entries]
 
 
-def tested_from_afar(file: Path) -> set[str]:
+def read_tested_from_afar(file: Path) -> set[str]:
     """Return the modules whose mutants are mostly noticed by tests of other modules."""
     entries = tomllib.loads(file.read_text(encoding="utf-8")).get("tested_from_afar", [])
     return {entry["module"] for entry in entries}

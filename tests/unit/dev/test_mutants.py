@@ -21,7 +21,7 @@ from asyncjob_dev.mutants.survivors import (
     entry_for,
     outdated,
     read_survivors,
-    tested_from_afar,
+    read_tested_from_afar,
 )
 from asyncjob_dev.mutants.trials import Killers, check_passes
 
@@ -268,4 +268,4 @@ def test_a_mutant_is_named_alike_wherever_its_function_moves(tmp_path: Path) -> 
 
 
 def test_modules_that_are_tested_from_afar_are_there() -> None:
-    assert tested_from_afar(ROOT / LIST) <= {mutant.module for mutant in all_mutants(ROOT)}
+    assert read_tested_from_afar(ROOT / LIST) <= {mutant.module for mutant in all_mutants(ROOT)}
