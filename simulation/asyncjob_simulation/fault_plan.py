@@ -90,12 +90,19 @@ class FaultPlan:
             self.cluster.recorder.count(name.rsplit(" ", 1)[0])
             cause(name)
 
-    def _victim(self, name: str, replicas: Sequence[Replica]) -> Process | None:
+    def _victim(
+        self, name: str, replicas: Sequence[Replica], *, at_work: bool = False
+    ) -> Process | None:
+        """Return whom a fault befalls, with `at_work` one that runs handlers if there is one."""
         running = [replica.process for replica in replicas if replica.process]
         picked_on = self.dice.choice("picked on", self._all()).process
-        if picked_on in running and self.dice.happens(f"{name} again", self.swarm.one_victim):
+        if (
+            picked_on in running
+            and not at_work
+            and self.dice.happens(f"{name} again", self.swarm.one_victim)
+        ):
             return picked_on
-        if self.dice.happens(f"{name} one at work", self.swarm.at_work):
+        if at_work or self.dice.happens(f"{name} one at work", self.swarm.at_work):
             running = [process for process in running if process in self.busy()] or running
         return self.dice.choice(f"{name} whom", running) if running else None
 
@@ -144,12 +151,16 @@ class FaultPlan:
             self._soon(name, process, hold)
 
     def _block(self, name: str) -> None:
-        process = self._victim(name, self.workers)
+        thread = self.dice.choice(f"{name} thread", (MAIN, HEARTBEAT))
+        # That the thread of heartbeats hangs shows only while there are leases to renew.
+        process = self._victim(name, self.workers, at_work=thread == HEARTBEAT)
         if process is not None:
-            thread = self.dice.choice(f"{name} thread", (MAIN, HEARTBEAT))
             seconds = self.dice.choice(f"{name} long", _BLOCKED_SECONDS[thread])
             self.cluster.recorder.note("FAULT", f"blocks {process.name}, {thread}, for {seconds} s")
-            self._soon(name, process, partial(process.block, seconds, thread))
+            if thread == HEARTBEAT:
+                process.block(seconds, thread)
+            else:
+                self._soon(name, process, partial(process.block, seconds, thread))
 
     def _starve(self, name: str) -> None:
         """Have a machine give a worker neither its event loop a turn nor the network an answer."""

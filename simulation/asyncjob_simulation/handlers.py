@@ -44,6 +44,11 @@ class RecordedCall:
         """Whether its code may still go on."""
         return self.ended is None and self.process.is_alive
 
+    @property
+    def can_be_stopped(self) -> bool:
+        """Whether its worker can end it: it heeds stops, or has a process that can be killed."""
+        return self.heeds_stops or self.process is not self.process.container
+
     def stood_still(self, now: float) -> bool:
         """Return whether who runs or stops it stands still, or did a moment ago."""
         process, container = self.process, self.process.container
@@ -67,6 +72,9 @@ class HandlerCalls:
     on_begin: Callable[[RecordedCall], None] = lambda _: None
     """Called with each new run."""
 
+    on_step: Callable[[RecordedCall], None] = lambda _: None
+    """Called whenever one does something that others can see."""
+
     def begin(self, job: JobContext, *, heeds_stops: bool = True) -> RecordedCall:
         """Note that a handler begins."""
         process = current_process()
@@ -87,6 +95,7 @@ class HandlerCalls:
         newer = [one for one in self.runs[run.uid] if one.attempt > run.attempt]
         if newer and run.heeds_stops and not run.stood_still(now):
             self._wrong(run, f"{_words(run)} goes on after {_words(newer[0])} has begun")
+        self.on_step(run)
 
     def end(self, run: RecordedCall, *, returned: bool) -> None:
         """Note that a handler has ended."""

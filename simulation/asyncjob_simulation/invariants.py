@@ -117,6 +117,9 @@ class Invariants:
 
     _places: dict[str, int] = field(default_factory=dict)
     _leases: dict[str, _Lease] = field(default_factory=dict)
+    _lease_ends: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Until when the lease of each attempt lasted, as far as it was renewed, by UID and attempt."""
+
     _running: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _outcomes: dict[str, str] = field(default_factory=dict)
     """The last phase of each job that there was, by name."""
@@ -195,6 +198,7 @@ class Invariants:
             self._on_end(name, uid, job, status)
         elif phase == "Running" and status["lease"] != was.get("lease"):
             self._leases[uid].renewed_at = self.loop.time()
+            self._note_end_of_lease(uid, status)
         saved = status.get("checkpoint")
         if saved != was.get("checkpoint") and saved and saved["attempt"] != status["attempt"]:
             words = f"attempt {saved['attempt']} has left its checkpoint in {status['attempt']}"
@@ -254,12 +258,17 @@ class Invariants:
             self.broken("attempts are counted", name, f"attempt {status.get('attempt')}")
         lease = status["lease"]
         self._leases[uid] = _Lease(lease["worker"], actor, now, lease["durationSeconds"])
+        self._note_end_of_lease(uid, status)
         for run in self.handlers.runs.get(uid, ()):
             if run.is_running and run.heeds_stops and not run.stood_still(now):
                 words = f"claimed by {actor} while attempt {run.attempt} runs in {run.process.name}"
                 self.broken("one live lease at a time", name, words)
         self._check_gates(name, spec)
         self._enter_queue(job)
+
+    def _note_end_of_lease(self, uid: str, status: Object) -> None:
+        lease = self._leases[uid]
+        self._lease_ends[uid, status["attempt"]] = lease.renewed_at + lease.duration
 
     def _check_gates(self, name: str, spec: Object) -> None:
         not_before = spec.get("notBefore")
@@ -391,6 +400,14 @@ class Invariants:
         elif lease.actor != run.process.container.name:
             words = f"{run.process.name} begins what {lease.actor} holds"
             self.broken("a handler begins with a lease", run.name, words)
+
+    def on_step(self, run: RecordedCall) -> None:
+        """Judge that a handler goes on."""
+        now = self.loop.time()
+        late = now - self._lease_ends.get((run.uid, run.attempt), now)
+        if late > 0 and run.can_be_stopped and not run.stood_still(now):
+            words = f"attempt {run.attempt} in {run.process.name}, {late:.1f} s after its end"
+            self.broken("no handler goes on beyond its lease", run.name, words)
 
     def _answered_since(self, run: RecordedCall) -> bool:
         """Return whether the answer to its claim was read only after its process stood still."""

@@ -176,6 +176,7 @@ class Life:
             hindered=network.heartbeats_hindered,
         )
         self._handlers.on_begin = self._invariants.on_handler
+        self._handlers.on_step = self._invariants.on_step
         self._gateway = Gateway()
         self._knowledge = Knowledge(server, gateways=self._gateway.caches)
         self._cluster = Cluster(loop, network, self._recorder, self._wall_offset, self._processes)

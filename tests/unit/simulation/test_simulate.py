@@ -104,6 +104,13 @@ def test_a_lease_that_expires_although_nothing_kept_its_worker_from_renewing_it_
     assert "no lease expires while its worker can renew it" in broken
 
 
+def test_a_handler_that_goes_on_beyond_its_lease_is_noticed() -> None:
+    with by_name("never fence").plant(), by_name("fenced by one thread").plant():
+        outcomes = [simulate(seed) for seed in SEEDS]
+    broken = {one.promise for outcome in outcomes for one in outcome.violations}
+    assert "no handler goes on beyond its lease" in broken
+
+
 QUICKLY_FOUND = ("no dependencies", "no start times", "limit off by one", "key without effect")
 
 
