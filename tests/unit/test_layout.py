@@ -39,7 +39,6 @@ SMALL = {
     "asyncjob_chaos.tools.etcd": "speaks to etcd; knows neither faults nor their target",
     "asyncjob_chaos.tools.tokens": "signs tokens; knows neither faults nor their target",
     "asyncjob_dev.binaries.gofailure": "what Go says, read and tested without a build",
-    "asyncjob_dev.mutants.survivors": "reads the list of survivors, which people write",
     "asyncjob_dev.node.init": "started by its file's name, with the standard library alone",
     "asyncjob_dev.server.app_check": "a program of its own as well",
     "asyncjob_dev.server.demo": "needs the demo, which the server does without",
