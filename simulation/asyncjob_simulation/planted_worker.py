@@ -138,7 +138,7 @@ def lease_without_version() -> AbstractContextManager[object]:
     return patch.object(WorkerRegistration, "_patch", write)
 
 
-@mutation("a worker that is told to stop while it starts leaves its Lease behind", READER)
+@mutation("a worker that gets SIGTERM while it starts leaves its Lease behind", READER)
 def lease_left_behind() -> AbstractContextManager[object]:
     deregister = WorkerRegistration.deregister
 
