@@ -138,6 +138,8 @@ def _try_on_own_tests(
         if number and time.monotonic() > began + seconds:
             break
         tests = own_tests(ROOT, module)
+        # What is kept says only what the tests reach of the module before.
+        (ROOT / REACH_OF_OWN_TESTS).unlink(missing_ok=True)
         reach = measure_reach(ROOT, [module], tests, REACH_OF_OWN_TESTS)
         inside = [m for m in known if m.module == module and m.function and m.key not in equal]
         tried = dict(try_in_functions(ROOT, inside, reach, jobs, _always, tests=tests))
