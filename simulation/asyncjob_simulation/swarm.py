@@ -94,7 +94,7 @@ class Swarm:
     retry_delays: Sequence[int]
     is_small: bool
     """Whether there are one queue, few jobs and little time: most failures show there as well, and
-    several such seeds take no longer than one of the others."""
+    such a seed is over sooner."""
 
     crowd: float
     """How many times as many jobs as usual there are: with few, some workers run nothing."""
@@ -203,7 +203,7 @@ def _factors(dice: Dice) -> Mapping[RequestKind, float]:
 
 
 def _slow_kinds(dice: Dice) -> Collection[RequestKind]:
-    """Return the kinds of requests whose answers are slow; none in most seeds."""
+    """Return the kinds of requests whose answers are slow; none in half of the seeds."""
     if not dice.happens("slow kinds", _SLOW_KINDS_CHANCE):
         return ()
     return [kind for kind in RequestKind if dice.happens(f"{kind} is slow", _SLOW_KIND_SHARE)]
