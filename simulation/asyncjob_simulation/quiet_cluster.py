@@ -1,7 +1,9 @@
 """A cluster in virtual time with one operator and one worker, in which nothing goes wrong."""
 
 import asyncio
+import gc
 import random
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
@@ -15,7 +17,7 @@ from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.settings import Settings as OperatorSettings
 from asyncjob_simulation.actors import SimulatedHeartbeat, WorkerAccesses, run_operator, run_worker
 from asyncjob_simulation.apiserver import Request, Response
-from asyncjob_simulation.clocks import virtual_world
+from asyncjob_simulation.clocks import quiet, virtual_world
 from asyncjob_simulation.cluster import NAMESPACE, OPERATOR, WORKER, Cluster, Replica, new_server
 from asyncjob_simulation.dice import Dice, FaultChooser
 from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
@@ -155,6 +157,17 @@ class QuietCluster:
         """Delete all jobs."""
         for name in self.jobs():
             self.write("DELETE", job_path(NAMESPACE, name))
+
+
+def play(seed: int, story: Callable[[QuietCluster], Awaitable[Object]]) -> Object:
+    """Play a story in a cluster of its own, and return what it has come to."""
+    cluster = QuietCluster(seed)
+    end = cluster.run(story)
+    # As in `simulate`: what the dead have left is freed here, and not to be heard of.
+    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
+        del cluster
+        gc.collect()
+    return end
 
 
 def work(pause: float = 2.0, failures: int = 0) -> Object:

@@ -8,7 +8,6 @@ comes of the same jobs has to be the same in both, and as the fields say.
 
 import asyncio
 import calendar
-import gc
 import secrets
 import sys
 import time
@@ -17,7 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
-from unittest.mock import patch
 
 import click
 
@@ -30,11 +28,18 @@ from asyncjob.names import (
     queue_path,
 )
 from asyncjob_operator.core.schedules.calendar import parse_schedule
-from asyncjob_simulation.clocks import quiet, true_time
+from asyncjob_simulation.clocks import true_time
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.dice import Dice
 from asyncjob_simulation.life import prepare_process
-from asyncjob_simulation.quiet_cluster import SLOTS, STEP_SECONDS, Object, QuietCluster, work
+from asyncjob_simulation.quiet_cluster import (
+    SLOTS,
+    STEP_SECONDS,
+    Object,
+    QuietCluster,
+    play,
+    work,
+)
 from asyncjob_simulation.schema_values import made_value, spec_schema
 
 CHANGES: Final = 3
@@ -348,13 +353,7 @@ def try_seed(kind: LifeKind, seed: int) -> list[LifeDifference]:
 
 
 def _end_of(kind: LifeKind, specs: Sequence[Object], seed: int) -> Object:
-    cluster = QuietCluster(seed)
-    end = cluster.run(partial(kind.live, specs, kind.begins_at))
-    # As in `simulate`: what the dead have left is freed here, and not to be heard of.
-    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
-        del cluster
-        gc.collect()
-    return end
+    return play(seed, partial(kind.live, specs, kind.begins_at))
 
 
 @click.command()
