@@ -11,17 +11,15 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import orjson
 import yaml
 
 from asyncjob.json_types import JsonObject
-from asyncjob.names import GROUP, JOBS, collection_path
+from asyncjob.names import GROUP, JOBS
 from asyncjob.rules.job_policies import OWNERSHIP_POLICY
 from asyncjob.schema.manifests import manifests, mutating_manifests
 from asyncjob.schema.structural import PRESERVE, VALIDATIONS
-from asyncjob_bench.harness.generator import generate, whole_life
-from asyncjob_bench.harness.site import Site, site
-from asyncjob_bench.parts.ceiling import CONNECTIONS, pod_tokens
+from asyncjob_bench.harness.site import site
+from asyncjob_bench.parts.allocation import three_writes
 from asyncjob_bench.parts.part import Numbers, Scale
 from asyncjob_bench.stats.results import Row, round_order
 from asyncjob_dev.environment.components import DEV_MANIFESTS
@@ -134,11 +132,6 @@ def _schemas(schema: Manifest) -> Iterator[Manifest]:
         yield from _schemas(one)
 
 
-MEMORY: Final = "go_memstats_alloc_bytes_total"
-PIECES: Final = "go_memstats_mallocs_total"
-KIB: Final = 1024
-THOUSAND: Final = 1000
-API_SERVER: Final = "kube-apiserver"
 ROUNDS: Final = 2
 
 
@@ -173,7 +166,7 @@ def measure_variant(change: Change, scale: Scale) -> Numbers:
         file = Path(folder) / "changed.yaml"
         file.write_text(yaml.safe_dump_all(change(installed())), encoding="utf-8")
         with site(controllers=False, manifests=(file.parent, DEV_MANIFESTS)) as here:
-            return _three_writes(here, scale)
+            return three_writes(here, scale)
 
 
 def installed() -> Manifests:
@@ -185,27 +178,3 @@ def loaded(files: Mapping[str, Sequence[JsonObject]]) -> Manifests:
     """Return the objects of files, each apart from all others."""
     texts = yaml.safe_dump_all(one for objects in files.values() for one in objects)
     return list(yaml.safe_load_all(texts))
-
-
-def _three_writes(here: Site, scale: Scale) -> Numbers:
-    with here.space("price") as space:
-        pods, steps = pod_tokens(space, scale.workers), whole_life(space)
-        generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
-        before, cpu = here.metrics(), here.usage()
-        generate(space, steps, scale.priced_jobs, workers=pods, connections=CONNECTIONS)
-        after, used = here.metrics(), here.usage() - cpu
-        size = _stored_bytes(here, space.name)
-    jobs = scale.priced_jobs
-    return {
-        "KiB/job": (after.total(MEMORY) - before.total(MEMORY)) / jobs / KIB,
-        "thousand pieces/job": (after.total(PIECES) - before.total(PIECES)) / jobs / THOUSAND,
-        "CPU ms/job": used.per_job(jobs)[API_SERVER],
-        "bytes": float(size),
-    }
-
-
-def _stored_bytes(here: Site, namespace: str) -> int:
-    """Return the size of a finished job as JSON, which is how etcd holds it."""
-    text = here.read(f"{collection_path(namespace, JOBS)}?limit=1")
-    [job] = orjson.loads(text)["items"]
-    return len(orjson.dumps(job))

@@ -14,7 +14,7 @@ from asyncjob_bench.harness.space import RBAC, PodToken, Space
 from asyncjob_bench.harness.templates import Step
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.results import OTHERS
-from asyncjob_bench.stats.usage import Usage, cpu_row
+from asyncjob_bench.stats.usage import API_SERVER, Usage, cpu_row
 from asyncjob_dev.api import Api, Object
 from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.process import wait_until
@@ -37,6 +37,7 @@ def measure_raw(context: PartContext) -> Numbers:
         "raw_ceiling_jobs_s": scale.jobs / report.seconds,
         "raw_cores_busy": used.utilisation,
         "raw_generator_share": used.share("client"),
+        "raw_jobs_s_per_api_core": used.jobs_per_core_second(scale.jobs, API_SERVER),
         "raw_create_p50_ms": report.latencies["create"]["p50"],
         "raw_claim_p50_ms": report.latencies["claim"]["p50"],
         "raw_complete_p50_ms": report.latencies["complete"]["p50"],
@@ -68,7 +69,7 @@ def measure_sweep(context: PartContext) -> Numbers:
                 "create p50 ms": report.latencies["create"]["p50"],
                 "create p99 ms": report.latencies["create"]["p99"],
                 "cores busy": used.utilisation,
-                "API server": used.share("kube-apiserver"),
+                "API server": used.share(API_SERVER),
                 "etcd": used.share("etcd"),
                 "generator": used.share("client"),
                 OTHERS: used.foreign,
@@ -108,8 +109,13 @@ def measure_bare(context: PartContext) -> Numbers:
         _prepare(context.site, space)
         pods, steps = pod_tokens(space, scale.workers), [_bare_step(it) for it in whole_life(space)]
         generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
+        before = context.site.usage()
         report = generate(space, steps, scale.jobs, workers=pods, connections=CONNECTIONS)
-    return {"bare_ceiling_jobs_s": scale.jobs / report.seconds}
+        used = context.site.usage() - before
+    return {
+        "bare_ceiling_jobs_s": scale.jobs / report.seconds,
+        "bare_jobs_s_per_api_core": used.jobs_per_core_second(scale.jobs, API_SERVER),
+    }
 
 
 def _bare_step(step: Step) -> Step:

@@ -8,7 +8,7 @@ from asyncjob_bench.harness.space import BY_KOPF
 from asyncjob_bench.parts.flow import Flow, run_flow, stack_in, start_stack, submit_one_by_one
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_bench.stats.results import quantile
-from asyncjob_bench.stats.usage import cpu_row
+from asyncjob_bench.stats.usage import API_SERVER, cpu_row
 
 
 def measure_throughput(context: PartContext) -> Numbers:
@@ -17,6 +17,7 @@ def measure_throughput(context: PartContext) -> Numbers:
     return {
         "end_to_end_jobs_s": done.rate,
         "end_to_end_cores_busy": done.used.utilisation,
+        "jobs_s_per_api_core": done.used.jobs_per_core_second(scale.jobs, API_SERVER),
         "foreign_share": done.used.foreign,
         **done.used.figures(scale.jobs),
     }

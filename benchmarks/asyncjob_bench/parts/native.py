@@ -16,7 +16,7 @@ from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness.space import Space
 from asyncjob_bench.parts.flow import submit
 from asyncjob_bench.parts.part import Numbers, PartContext
-from asyncjob_bench.stats.usage import cpu_row
+from asyncjob_bench.stats.usage import API_SERVER, cpu_row
 from asyncjob_dev.api import Api
 from asyncjob_dev.binaries import Resolver, resolve
 from asyncjob_dev.errors import ApiStatusError
@@ -49,7 +49,10 @@ def measure(context: PartContext) -> Numbers:
         used = context.site.usage(programs) - before
     used = used.with_client(answer["cpu"])
     context.results.cpu.append(cpu_row("native Jobs", used, count))
-    return {"native_jobs_s": count / (ended - answer["started"])}
+    return {
+        "native_jobs_s": count / (ended - answer["started"]),
+        "native_jobs_s_per_api_core": used.jobs_per_core_second(count, API_SERVER),
+    }
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Final
 from asyncjob_bench.errors import LeftOutError
 from asyncjob_bench.harness.site import Site, site
 from asyncjob_bench.parts import (
+    allocation,
     ceiling,
     conflicts,
     end_to_end,
@@ -42,6 +43,8 @@ PARTS: Final = (
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
     Part("writes", writes.measure, site=writes.audited),
+    Part("allocation", allocation.measure_untracked, site=allocation.untracked),
+    Part("allocation-tracked", allocation.measure_tracked, site=allocation.tracked),
 )
 """In the order in which they run. The operator's many jobs come last on their control plane."""
 

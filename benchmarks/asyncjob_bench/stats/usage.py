@@ -10,6 +10,7 @@ from asyncjob_bench.stats.results import OTHERS, Row
 
 MILLISECONDS: Final = 1000.0
 CLIENT: Final = "client"
+API_SERVER: Final = "kube-apiserver"
 PER_JOB: Final = "cpu_ms_per_job_"
 """What the names of figures begin with that hold a program's milliseconds per job."""
 
@@ -63,6 +64,14 @@ class Usage:
     def per_job(self, jobs: int) -> dict[str, float]:
         """Return each program's milliseconds per job."""
         return {name: used / jobs * MILLISECONDS for name, used in self.programs.items()}
+
+    def jobs_per_core_second(self, jobs: int, program: str) -> float:
+        """Return how many jobs one core of a program's carries in a second; 0 if it used nothing.
+
+        That is a rate over the cores that the program used meanwhile.
+        """
+        used = self.programs.get(program, 0.0)
+        return jobs / used if used else 0.0
 
     def figures(self, jobs: int) -> dict[str, float]:
         """Return the same as figures of a run, each with a name of its own."""

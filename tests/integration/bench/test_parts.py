@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from asyncjob_bench.parts import (
+    allocation,
     ceiling,
     conflicts,
     end_to_end,
@@ -26,6 +27,7 @@ TINY = replace(
     pickups=5,
     orphans=20,
     large_jobs=5,
+    priced_jobs=20,
     idle_claims=5,
     backlog_claims=30,
     many_workers=3,
@@ -44,6 +46,8 @@ PARTS = (
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
+    Part("allocation", allocation.measure_untracked, site=allocation.untracked),
+    Part("allocation-tracked", allocation.measure_tracked, site=allocation.tracked),
 )
 
 
@@ -59,6 +63,9 @@ def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart(
     assert 0 < found["start_rss_operator_mib"] < 300
     assert 0 < found["start_rss_gateway_mib"] < 300
     assert 0 <= found["conflict_ratio"] < 1
+    assert 0 < found["jobs_s_per_api_core"] < 1000
+    assert 0 < found["bare_jobs_s_per_api_core"] < 10_000
+    assert 0 < found["api_alloc_kib_per_job"] < found["api_alloc_kib_per_job_tracked"]
     assert 0 < found["operator_ms_per_event"] < 1000
     assert 0 < found["kopf_operator_ms_per_event"] < 1000
     assert found["kopf_end_to_end_ratio"] == pytest.approx(

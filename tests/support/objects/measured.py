@@ -22,6 +22,8 @@ GOOD = {
     "orphans_requeued_s": (4.5,),
     "start_rss_operator_mib": (140.0,),
     "start_rss_gateway_mib": (130.0,),
+    "api_alloc_kib_per_job": (1740.0,),
+    "jobs_s_per_api_core": (110.0,),
     "raw_cores_busy": (0.99,),
     "raw_generator_share": (0.05,),
     "raw_beyond_ratio": (1.02,),

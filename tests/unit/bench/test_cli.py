@@ -41,6 +41,8 @@ BROKEN = {
     "orphans_requeued_s": 15.1,
     "start_rss_operator_mib": 301.0,
     "start_rss_gateway_mib": 301.0,
+    "api_alloc_kib_per_job": 1801.0,
+    "jobs_s_per_api_core": 99.0,
     "raw_cores_busy": 0.94,
     "raw_generator_share": 0.11,
     "raw_beyond_ratio": 1.16,

@@ -63,6 +63,8 @@ BARS = {
     "orphans_requeued_s": "≤ 15 s",
     "start_rss_operator_mib": "≤ 300 MiB",
     "start_rss_gateway_mib": "≤ 300 MiB",
+    "api_alloc_kib_per_job": "≤ 1800 KiB",
+    "jobs_s_per_api_core": "≥ 100",
 }
 CEILING = {
     "raw_cores_busy": "≥ 0.95",
