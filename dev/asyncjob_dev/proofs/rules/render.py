@@ -37,9 +37,9 @@ class Rendering:
 
     def object(self, value: Record, schema: JsonObject) -> dict[str, Any]:
         """Return an object with the fields that are present."""
-        properties = child(schema, "properties")
+        properties, of_keys = child(schema, "properties"), schema.get("additionalProperties")
         return {
-            name: self._value(entry.value, as_object(properties[name]))
+            name: self._value(entry.value, as_object(properties.get(name, of_keys)))
             for name, entry in value.fields.items()
             if z3.is_true(self._known(entry.present))
         }

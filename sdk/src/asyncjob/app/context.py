@@ -25,7 +25,14 @@ from asyncjob.app.child_jobs import (
     map_future,
 )
 from asyncjob.app.child_manifest import ChildOptions, DependsOn, ParentJob, build_child_manifest
-from asyncjob.app.steps import DEFAULT_PAUSE_SECONDS, NoSteps, StepCall, Steps, StepStore
+from asyncjob.app.steps import (
+    DEFAULT_PAUSE_SECONDS,
+    NO_STEPS,
+    StepCall,
+    StepRunner,
+    Steps,
+    StepStore,
+)
 from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
@@ -114,7 +121,7 @@ class JobContext:
         stopping: threading.Event | None = None,
         max_bytes: int = MAX_STORED_BYTES,
         children: ChildJobs | None = None,
-        open_steps: Callable[[], StepStore] = NoSteps,
+        steps: StepRunner | None = None,
     ) -> None:
         self.info = info
         self._report_sink = sink
@@ -123,7 +130,7 @@ class JobContext:
         self._max_bytes = max_bytes
         self._children: ChildJobs = children or NoChildJobs()
         self._submissions: list[ChildSubmission] = []
-        self._open_steps = open_steps
+        self._step_runner: StepRunner = steps or NO_STEPS
         self._opened_steps: Steps | None = None
 
     @property
@@ -274,13 +281,13 @@ class JobContext:
     @property
     def step_store(self) -> StepStore:
         """Keeps the results of steps; for a runner of the handler that is in another process."""
-        return self._open_steps()
+        return self._step_runner.open_steps()
 
     @property
     def _steps(self) -> Steps:
         if self._opened_steps is None:
             info = self.info
-            self._opened_steps = Steps(info.steps, self._open_steps(), self._stopping, info.type)
+            self._opened_steps = Steps(info.steps, self.step_store, self._stopping, info.type)
         return self._opened_steps
 
     def submit(

@@ -42,7 +42,7 @@ MAX_STEP_RESULT_BYTES: Final = 16 * 1024 * 1024
 """Largest result of a step that is handed to the store, as JSON."""
 
 DEFAULT_PAUSE_SECONDS: Final = 1.0
-MAX_PAUSE_SECONDS: Final = 60.0
+LONGEST_PAUSE_SECONDS: Final = 60.0
 """Pause before a step is tried again by itself: the first, doubled each time up to the second. The
 backoff of the job is for whole attempts, whose lease and slot are given up meanwhile."""
 
@@ -67,8 +67,19 @@ class StepStore(Protocol):
         """Return the result of a step that is done and whose result is kept elsewhere."""
 
 
+class StepRunner(Protocol):
+    """Runs an attempt whose handler may take steps; asked for their store at the first."""
+
+    def open_steps(self) -> StepStore:
+        """Return what keeps the results, the same each time."""
+
+
 class NoSteps:
     """Stands where nothing keeps results."""
+
+    def open_steps(self) -> StepStore:
+        """Return itself."""
+        return self
 
     def begin(self, key: str) -> "concurrent.futures.Future[None]":
         """Refuse."""
@@ -81,6 +92,9 @@ class NoSteps:
     def load(self, key: str) -> "concurrent.futures.Future[Json]":
         """Refuse."""
         raise StepError(f"step {key!r}: steps are not available in this runner")
+
+
+NO_STEPS: Final = NoSteps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +110,7 @@ class StepBody:
 
     def pause_after(self, tries: int) -> float:
         """Return how many seconds to wait after this many tries."""
-        return min(self.pause * float(2 ** min(tries - 1, 30)), MAX_PAUSE_SECONDS)
+        return min(self.pause * float(2 ** min(tries - 1, 30)), LONGEST_PAUSE_SECONDS)
 
     def to_json(self, value: object) -> Json:
         """Return a result as JSON; raises StepRefusedError."""

@@ -251,6 +251,10 @@ class FakeAttempt:
         if first:
             self._interrupt()
 
+    def open_steps(self) -> FakeSteps:
+        """Return what keeps the results of the handler's steps."""
+        return self.steps
+
     def outcome(self) -> PhaseChange | None:
         """Return what is to be stored; None if the job is no longer this attempt's."""
         self.messages.close()
@@ -296,7 +300,7 @@ class FakeAttempt:
             remaining=lambda: self.times_out_at - bench.clock.elapsed,
             max_bytes=bench.max_bytes,
             children=self.children,
-            open_steps=self._open_steps,
+            steps=self,
         )
         job.messages, job.in_thread = self.messages, not runs_in_loop(self._handler)
         context = context_with_fake_time(HandlerTime(bench.clock, self))
@@ -305,9 +309,6 @@ class FakeAttempt:
         self._task = asyncio.get_running_loop().create_task(work, context=context)
         self._task.add_done_callback(_retrieve_exception)
         self._task.add_done_callback(lambda _: bench.wake())
-
-    def _open_steps(self) -> FakeSteps:
-        return self.steps
 
     def _interrupt(self) -> None:
         if self._context is not None:

@@ -106,6 +106,12 @@ class Attempt:
             return self._failure_outcome(error)
         return await self._run_handler(payload)
 
+    def open_steps(self) -> AttemptSteps:
+        """Return what keeps the results of steps, made for the first: most jobs have none."""
+        if self._steps is None:
+            self._steps = AttemptSteps(self._services.steps, self._held)
+        return self._steps
+
     async def _run_handler(self, payload: object) -> PhaseChange | None:
         try:
             result = await self._call_handler(payload)
@@ -152,14 +158,8 @@ class Attempt:
             remaining=lambda: held.times_out_at - boottime(),
             max_bytes=self._settings.max_free_json,
             children=self._children,
-            open_steps=self._open_steps,
+            steps=self,
         )
-
-    def _open_steps(self) -> AttemptSteps:
-        """Return what keeps the results of steps, made for the first: most jobs have none."""
-        if self._steps is None:
-            self._steps = AttemptSteps(self._services.steps, self._held)
-        return self._steps
 
     async def _store_result(self, result: object) -> PhaseChange | None:
         try:

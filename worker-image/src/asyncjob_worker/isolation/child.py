@@ -38,7 +38,6 @@ from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.child_link import (
     ActiveRun,
     MessageReader,
-    RemoteSteps,
     WorkerConnection,
     die_with,
     exit_group,
@@ -191,7 +190,7 @@ class HandlerLoop:
             stopping=active.stopping,
             max_bytes=self._max_free_json,
             children=active.children,
-            open_steps=partial(RemoteSteps, active.children),
+            steps=active,
         )
 
 

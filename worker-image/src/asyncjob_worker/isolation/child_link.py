@@ -247,6 +247,10 @@ class ActiveRun:
     interrupt: Callable[[], object] | None = None
     """Interrupts the step that runs in the event loop, if one does."""
 
+    def open_steps(self) -> RemoteSteps:
+        """Return what keeps the results of the job's steps."""
+        return RemoteSteps(self.children)
+
     def close(self) -> None:
         """Send no more reports and requests of this job."""
         self.reports.close()
