@@ -13,14 +13,8 @@ from asyncjob.cli.input import documents, yaml_loader
 from asyncjob.client.kubernetes.submitting import MAX_CREATE_TRIES
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
-from asyncjob.lifecycle import phase_change, policy
+from asyncjob.lifecycle import phase_change, policy, step_records
 from asyncjob.lifecycle.policy import MAX_PRIORITY
-from asyncjob.lifecycle.step_records import (
-    MAX_INLINE_STEP_BYTES,
-    MAX_STEP_BYTES,
-    MAX_STEP_KEY_LENGTH,
-    MAX_STEPS,
-)
 from asyncjob.models import cron
 from asyncjob.offload.store import MAX_OBJECT_BYTES
 from asyncjob.rest import listing
@@ -97,21 +91,25 @@ def jobs() -> str:
             ),
             (
                 "Steps of a job",
-                f"{MAX_STEPS}",
+                f"{step_records.MAX_STEPS}",
                 f"The next is not begun: {_error('ResultRefused', 'reasons-of-jobs')}.",
             ),
             (
                 "Key of a step",
-                f"{MAX_STEP_KEY_LENGTH} characters",
+                f"{step_records.MAX_STEP_KEY_LENGTH} characters",
                 f"Refused: {_error('step-invalid', 'errors')}.",
             ),
             (
                 "Result of a step in the job",
-                _bytes(MAX_STEP_BYTES),
+                _bytes(step_records.MAX_STEP_BYTES),
                 "Offloaded, where the worker has a store; else "
                 f"{_error('ResultRefused', 'reasons-of-jobs')} that names the step.",
             ),
-            ("Results of all steps in the job", _bytes(MAX_INLINE_STEP_BYTES), "The same."),
+            (
+                "Results of all steps in the job",
+                _bytes(step_records.MAX_INLINE_STEP_BYTES),
+                "The same.",
+            ),
             (
                 "Result of a step, offloaded",
                 _bytes(MAX_STEP_RESULT_BYTES),
