@@ -4,13 +4,17 @@ Operator and worker are the real ones, in virtual time; the API server in memory
 """
 
 import asyncio
+import gc
+import sys
 from collections import Counter
 from typing import Any, Final
+from unittest.mock import patch
 
 import pytest
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.names import job_path
+from asyncjob_simulation.clocks import quiet
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.handlers import HandlerCalls
 from asyncjob_simulation.quiet_cluster import Object, QuietCluster
@@ -68,7 +72,12 @@ def killed_after(turns: int) -> tuple[Object, Object, Counter[str], Counter[str]
                 break
         return stored(cluster)
 
-    end = QuietCluster(1, order.app).run(story)
+    cluster = QuietCluster(1, order.app)
+    end = cluster.run(story)
+    # What the dead have left is freed here, and not to be heard of.
+    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
+        del cluster
+        gc.collect()
     died, then = met[0] if met else (end, Counter(order.bodies))
     return died.get("steps", {}), end, then, order.bodies
 
