@@ -93,6 +93,13 @@ async def test_what_the_api_server_refuses_though_the_job_is_ours_is_not_sent_ag
     assert len(session.made("json_patch")) == 1
 
 
+async def test_a_step_that_an_older_crd_drops_is_refused() -> None:
+    session = ScriptedSession(json_patch=[job()])
+    with pytest.raises(InvalidError, match=r"does not know status\.steps"):
+        await write(session, held())
+    await write(ScriptedSession(json_patch=[job(steps={"charge": RECORD})]), held())
+
+
 async def test_nothing_is_sent_once_the_lease_may_have_ended() -> None:
     late, fenced = held(), held()
     late.sent_at -= 1000

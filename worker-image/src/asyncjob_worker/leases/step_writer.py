@@ -11,7 +11,7 @@ import structlog
 from asyncjob.app.context import Stop
 from asyncjob.app.errors import AttemptOverError
 from asyncjob.errors import ApiError, InvalidError, TooLargeError
-from asyncjob.json_types import JsonObject
+from asyncjob.json_types import JsonObject, child
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.step_records import steps_of
@@ -47,11 +47,17 @@ class StepWriter:
         if held.stopped is Stop.FENCED or boottime() > held.lease_expires_at:
             raise AttemptOverError(f"step {key!r} is not stored: the lease may have ended")
         try:
-            await self._session.json_patch(
+            stored = await self._session.json_patch(
                 held.status_path, step_patch(held, key, record, now_text(), first=first)
             )
         except ApiError as error:
             return await self._after_error(held, key, record, error)
+        if "status" in stored and key not in steps_of(child(stored, "status")):
+            # An older CRD: the API server drops what it does not know, and says nothing.
+            raise InvalidError(
+                "the CRD asyncjobs.asyncjob.dev does not know status.steps: apply the CRDs and "
+                "policies of this release"
+            )
         return True
 
     async def _after_error(
