@@ -127,7 +127,7 @@ async def steps(job: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
     if job.attempt == 1 and payload.get("hang"):
         await job.progress(50, "hanging")
         await asyncio.sleep(FOREVER)
-    nothing = await job.step("nothing", asyncio.sleep, 0)
+    nothing = await job.step("nothing", {"a": 1}.get, "b")
     return {"day": charged.day.isoformat(), "packed": packed, "nothing": nothing}
 
 

@@ -73,7 +73,7 @@ async def test_steps_are_taken_in_the_process_and_written_by_the_worker(harness:
 @pytest.mark.parametrize("type_", ["steps", "steps-sync"])
 async def test_steps_that_are_done_reach_the_process(harness: Harness, type_: str) -> None:
     harness.answer({})
-    results = {"charge": {"total": 7}, "text": "seven77", "pid": 1}
+    results: dict[str, Any] = {"charge": {"total": 7}, "text": "seven77", "pid": 1}
     kept = {
         key: step_record(attempt=1, started=NOW, now=NOW, size=1, result=value)
         for key, value in results.items()
@@ -94,7 +94,8 @@ async def test_a_large_result_is_offloaded_by_the_worker_and_read_again(
     harness.answer({}, folder=tmp_path)
     move = await harness.attempts.run(job("steps-sync", 1, steps=kept))
     assert move
-    assert move.fields["result"][0] == MAX_STEP_BYTES
+    result: Any = move.fields["result"]
+    assert result[0] == MAX_STEP_BYTES
 
 
 async def test_what_the_worker_refuses_ends_the_job_and_names_the_step(harness: Harness) -> None:

@@ -6,6 +6,7 @@ Operator and worker are the real ones, in virtual time; the API server in memory
 import asyncio
 import gc
 import sys
+import warnings
 from collections import Counter
 from typing import Any, Final
 from unittest.mock import patch
@@ -72,12 +73,14 @@ def killed_after(turns: int) -> tuple[Object, Object, Counter[str], Counter[str]
                 break
         return stored(cluster)
 
-    cluster = QuietCluster(1, order.app)
-    end = cluster.run(story)
-    # What the dead have left is freed here, and not to be heard of.
-    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
-        del cluster
-        gc.collect()
+    # What the dead have left is freed in here: they cannot clean up, and say so.
+    with patch.object(sys, "unraisablehook", lambda _: None), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = QuietCluster(1, order.app)
+        end = cluster.run(story)
+        with quiet():
+            del cluster
+            gc.collect()
     died, then = met[0] if met else (end, Counter(order.bodies))
     return died.get("steps", {}), end, then, order.bodies
 

@@ -185,7 +185,12 @@ async def test_a_stopped_attempt_begins_no_step_but_stores_what_is_over(why: Sto
 
 async def test_a_handler_that_is_stopped_while_its_step_is_stored_has_it_stored() -> None:
     of, undone = held(), []
-    bench = Bench(json_patch=[lambda _: of.stop(Stop.DRAINING) or {}])
+
+    def stop(_: object) -> Any:
+        of.stop(Stop.DRAINING)
+        return {}
+
+    bench = Bench(json_patch=[stop])
 
     async def handler(job: JobContext) -> None:
         try:

@@ -17,11 +17,17 @@ from asyncjob.errors import (
 from asyncjob.lifecycle.step_records import step_record
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.step_writer import StepWriter
-from support.parts.worker_parts import NOW, Pauses, ScriptedSession, held, job
+from support.parts.worker_parts import NOW, Call, Pauses, ScriptedSession, held, job
 
 OK: dict[str, Any] = {}
 LOST = UnknownOutcomeError("no answer")
 RECORD = step_record(attempt=1, started=NOW, now=NOW, size=2, result="ok")
+
+
+def added(call: Call, path: str) -> Any:
+    found = call.operation(path)
+    assert found
+    return found["value"]
 
 
 async def write(
@@ -40,14 +46,14 @@ async def test_a_step_is_one_write_that_holds_only_for_this_claim_of_a_running_j
         "/status/attempt": of.job.attempt,
         "/status/phase": "Running",
     }
-    assert call.operation("/status/steps")["value"] == {"charge": RECORD}
+    assert added(call, "/status/steps") == {"charge": RECORD}
 
 
 async def test_a_further_step_is_added_beside_the_others_whatever_its_key_is() -> None:
     session = ScriptedSession(json_patch=[OK])
     await write(session, held(), key="a/b~c", first=False)
     (call,) = session.calls
-    assert call.operation("/status/steps/a~1b~0c")["value"] == RECORD
+    assert added(call, "/status/steps/a~1b~0c") == RECORD
 
 
 async def test_a_lost_answer_is_followed_by_a_look_that_finds_the_step_stored() -> None:

@@ -149,7 +149,7 @@ def _status_fields(job: JsonObject) -> dict[str, Json]:
     }
 
 
-def _steps(status: JsonObject) -> list[Json]:
+def _steps(status: JsonObject) -> list[JsonObject]:
     """Return the steps that are done, oldest first; the API server sorts them by key."""
     steps = [_step(key, as_object(record)) for key, record in steps_of(status).items()]
     return sorted(steps, key=lambda step: (text(step, "completedAt"), text(step, "key")))
