@@ -1,6 +1,7 @@
 """Where the results of steps are kept, and what a full job or a stopped attempt means for them."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ class Bench:
         )
 
     def steps(self, of: HeldJob) -> AttemptSteps:
-        return AttemptSteps(self.services.steps, of)
+        return AttemptSteps(self.services.steps, of, asyncio.get_running_loop())
 
     async def keep(self, of: HeldJob, *values: Any) -> list[Any]:
         """Take a step for each value; return the records that were sent."""
@@ -214,4 +215,33 @@ async def test_a_step_that_is_done_costs_no_request() -> None:
     bench = Bench()
     move = await bench.run(handler, held(steps={"charge": kept}))
     assert move.fields["result"] == "paid"
+    assert bench.session.calls == []
+
+
+async def test_a_sync_handler_takes_steps_in_its_thread_and_the_loop_writes_them() -> None:
+    def handler(job: JobContext) -> list[str]:
+        return [job.step(key, str.upper, key).result() for key in "ab"]
+
+    bench = Bench()
+    move = await bench.run(handler, held())
+    assert move.fields["result"] == ["A", "B"]
+    assert len(bench.session.made("json_patch")) == 2
+
+
+async def test_a_sync_handler_that_is_stopped_undoes_nothing() -> None:
+    of, undone = held(), []
+
+    def handler(job: JobContext) -> None:
+        of.stop(Stop.DRAINING)
+        while not job.cancelled:
+            time.sleep(0.01)
+        try:
+            job.step("charge", lambda: 1).result()
+        except Exception:
+            undone.append(1)
+            raise
+
+    bench = Bench()
+    move = await bench.run(handler, of)
+    assert (move.target, move.reason, undone) == (Phase.QUEUED, Reason.RELEASED, [])
     assert bench.session.calls == []

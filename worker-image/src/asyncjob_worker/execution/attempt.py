@@ -89,6 +89,7 @@ class Attempt:
         self._on_start = on_start
         self._children = services.children(held)
         self._steps: AttemptSteps | None = None
+        self._loop = asyncio.get_running_loop()
         self.abandoned: HandlerFuture | None = None
 
     async def run(self) -> PhaseChange | None:
@@ -107,9 +108,12 @@ class Attempt:
         return await self._run_handler(payload)
 
     def open_steps(self) -> AttemptSteps:
-        """Return what keeps the results of steps, made for the first: most jobs have none."""
+        """Return what keeps the results of steps, made for the first: most jobs have none.
+
+        Called from the handler's thread.
+        """
         if self._steps is None:
-            self._steps = AttemptSteps(self._services.steps, self._held)
+            self._steps = AttemptSteps(self._services.steps, self._held, self._loop)
         return self._steps
 
     async def _run_handler(self, payload: object) -> PhaseChange | None:

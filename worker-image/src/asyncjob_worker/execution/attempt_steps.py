@@ -63,12 +63,14 @@ class StepServices:
 
 
 class AttemptSteps:
-    """Keeps the results of one held job's steps."""
+    """Keeps the results of one held job's steps; made in any thread. `loop` is the worker's."""
 
-    def __init__(self, services: StepServices, held: HeldJob) -> None:
+    def __init__(
+        self, services: StepServices, held: HeldJob, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._services = services
         self._held = held
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._lock = asyncio.Lock()
         self._kept = dict(steps_of(held.status))
         self._inline = inline_bytes(self._kept)
