@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import orjson
 
+from asyncjob import WorkerApp
 from asyncjob.names import API_VERSION, JOBS, collection_path, job_path
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.settings import Settings as OperatorSettings
@@ -38,9 +39,13 @@ _PEOPLE: Final = "people"
 
 
 class QuietCluster:
-    """Operator, worker, and a person who writes; `run` plays a story."""
+    """Operator, worker, and a person who writes; `run` plays a story.
 
-    def __init__(self, seed: int) -> None:
+    `app` makes the worker's app, that of all simulations if it is not given.
+    """
+
+    def __init__(self, seed: int, app: Callable[[HandlerCalls], WorkerApp] = make_app) -> None:
+        self._make_app = app
         self.dice = dice = Dice(seed)
         self.loop = loop = SimulationLoop(random.Random(f"turns/{seed}"))
         loop.set_exception_handler(lambda *_: None)  # the dead leave tasks behind
@@ -77,9 +82,10 @@ class QuietCluster:
                 self.loop.close()
 
     async def _play(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
-        app = make_app(self.handlers)
+        app = self._make_app(self.handlers)
+        self.worker = Replica("worker", WORKER, partial(self._run_worker, app), "lived")
         self.cluster.add(self._operator)
-        self.cluster.add(Replica("worker", WORKER, partial(self._run_worker, app), "lived"))
+        self.cluster.add(self.worker)
         await asyncio.sleep(STEP_SECONDS)
         return await story(self)
 

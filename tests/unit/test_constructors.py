@@ -25,6 +25,11 @@ CONSTRUCTORS = {
     ): "public; tests replace clock and ids, the gateway knows queues",
     (
         7,
+        1,
+        "asyncjob.app.context.JobContext",
+    ): "what its runner gives a handler: reports, children and steps go different ways",
+    (
+        7,
         0,
         "asyncjob.client.rest.client.AsyncJobsClient",
     ): "public: all options of a connection, by keyword",

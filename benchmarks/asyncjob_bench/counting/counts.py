@@ -39,6 +39,7 @@ from asyncjob_worker.leases.heartbeat import TICK_SECONDS
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.leases.ownership import EnforcementCheck
+from asyncjob_worker.leases.step_writer import StepWriter
 from asyncjob_worker.settings import Settings
 
 OPERATOR_JOBS: Final = 20
@@ -165,7 +166,12 @@ class WorkerPath:
         self._reporter = OutcomeWriter(session, lambda _held, move, _error: move)
         self._settings = settings
         self._tools = AttemptServices.from_settings(
-            settings, session.get, lambda _held: NoChildJobs(), record=None
+            settings,
+            session.get,
+            lambda _held: NoChildJobs(),
+            record=None,
+            step_writer=StepWriter(session),
+            on_step_stored=lambda _type, _seconds: None,
         )
         self._reader = RowReader()
         self.backlog = Backlog(takeover_delay=0.15, limit=LIMIT)

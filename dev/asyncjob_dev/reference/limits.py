@@ -5,6 +5,7 @@ from typing import Final
 
 from asyncjob import models
 from asyncjob.app.errors import MAX_CATEGORY_LENGTH
+from asyncjob.app.steps import MAX_STEP_RESULT_BYTES
 from asyncjob.cli.backup import reader
 from asyncjob.cli.commands import watch
 from asyncjob.cli.doctor import examination
@@ -12,7 +13,7 @@ from asyncjob.cli.input import documents, yaml_loader
 from asyncjob.client.kubernetes.submitting import MAX_CREATE_TRIES
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
-from asyncjob.lifecycle import phase_change, policy
+from asyncjob.lifecycle import phase_change, policy, step_records
 from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.models import cron
 from asyncjob.offload.store import MAX_OBJECT_BYTES
@@ -87,6 +88,33 @@ def jobs() -> str:
                 _bytes(MAX_OBJECT_BYTES),
                 f"{_error('ResultRefused', 'reasons-of-jobs')} or "
                 f"{_error('InvalidPayload', 'reasons-of-jobs')}; `--offload-limit` of the worker.",
+            ),
+            (
+                "Steps of a job",
+                f"{step_records.MAX_STEPS}",
+                f"The next is not begun: {_error('ResultRefused', 'reasons-of-jobs')}.",
+            ),
+            (
+                "Key of a step",
+                f"{step_records.MAX_STEP_KEY_LENGTH} characters",
+                f"Refused: {_error('step-invalid', 'errors')}.",
+            ),
+            (
+                "Result of a step in the job",
+                _bytes(step_records.MAX_STEP_BYTES),
+                "Offloaded, where the worker has a store; else "
+                f"{_error('ResultRefused', 'reasons-of-jobs')} that names the step.",
+            ),
+            (
+                "Results of all steps in the job",
+                _bytes(step_records.MAX_INLINE_STEP_BYTES),
+                "The same.",
+            ),
+            (
+                "Result of a step, offloaded",
+                _bytes(MAX_STEP_RESULT_BYTES),
+                f"{_error('ResultRefused', 'reasons-of-jobs')}; `--offload-limit` of the worker "
+                "may be less.",
             ),
             (
                 "Nesting of payload, checkpoint and result",

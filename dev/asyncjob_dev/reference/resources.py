@@ -41,6 +41,7 @@ def _rows(schema: JsonObject, prefix: str) -> Iterator[FieldRow]:
         yield f"`{prefix}{name}`", _field_type(field), default, text(field, "description")
         yield from _rows(field, f"{prefix}{name}.")
         yield from _rows(child(field, "items"), f"{prefix}{name}[].")
+        yield from _rows(child(field, "additionalProperties"), f"{prefix}{name}.*.")
 
 
 def _default(field: JsonObject) -> str:

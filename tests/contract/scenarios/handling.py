@@ -195,3 +195,40 @@ async def an_attempt_runs_out_of_time_for_good(cluster: Cluster) -> list[Any]:
     job = await run(cluster, "hangs", executionTimeoutSeconds=1, retryPolicy=policy)
     assert why(job) == ("DeadLetter", "ExecutionTimeout")
     return [job]
+
+
+@scenario
+async def steps_are_kept_with_their_results(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "steps", {"total": 0})
+    packed = {"null": None, "attempt": 1}
+    assert job["status"]["result"] == {"day": "2026-01-01", "packed": packed, "nothing": None}
+    kept = job["status"]["steps"]
+    assert kept["charge/1~a"]["result"] == {"day": "2026-01-01", "note": "nothing to pay"}
+    assert (kept["pack"]["result"], "result" in kept["nothing"]) == (packed, False)
+    return [job]
+
+
+@scenario
+async def another_attempt_goes_on_from_the_steps_done(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "steps", {"fail": True}, retryPolicy=SOON)
+    assert job["status"]["attempt"] == 2
+    assert job["status"]["result"]["packed"]["attempt"] == 1
+    assert [job["status"]["steps"][key]["attempt"] for key in ("pack", "nothing")] == [1, 2]
+    return [job]
+
+
+@scenario
+async def results_of_steps_beyond_256_kib_are_refused(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "steps-sync", 9)
+    assert why(job) == ("DeadLetter", "ResultRefused")
+    assert "step '8'" in job["status"]["message"]
+    assert len(job["status"]["steps"]) == 8
+    return [job]
+
+
+@scenario
+async def a_step_taken_twice_is_a_dead_letter(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "steps-sync", -1)
+    assert why(job) == ("DeadLetter", "NotRetryable")
+    assert "step '0'" in job["status"]["message"]
+    return [job]

@@ -41,3 +41,16 @@ async def a_draining_worker_gives_the_job_back(cluster: Cluster) -> list[Any]:
     counters = ("attempt", "crashes", "retries", "releases")
     assert [job["status"][name] for name in counters] == [2, 0, 0, 1]
     return [job]
+
+
+@crashing
+async def a_crash_leaves_the_steps_done(cluster: Cluster) -> list[Any]:
+    await cluster.create("job", "steps", {"hang": True}, queue=cluster.queue, retryPolicy=AT_ONCE)
+    await cluster.until("job", lambda status: "pack" in status.get("steps", {}))
+    await cluster.crash_worker_of("job")
+    job = await cluster.until("job", phase("Succeeded"))
+    steps = job["status"]["steps"]
+    taken = {key: steps[key]["attempt"] for key in ("charge/1~a", "pack", "nothing")}
+    assert taken == {"charge/1~a": 1, "pack": 1, "nothing": 2}
+    assert job["status"]["result"]["packed"] == {"null": None, "attempt": 1}
+    return [job]

@@ -89,10 +89,18 @@ def ends_of_all_kinds(http: httpx.Client, ns: WorkerNamespace, moved: Moved) -> 
     for name, type_, payload in (*jobs, ("dead", "order", "no order")):
         body = {"name": name, "type": type_, "payload": payload}
         assert http.post("/api/v1/jobs", json=body).status_code == 202
+    ns.create("stepped", "stepped", 0.01)
+    ns.until_phase("stepped", "Succeeded")
     ns.until_phase("fine", "Succeeded")
     ns.until_phase("again", "Succeeded")
     ns.until_phase("dead", "DeadLetter")
-    moved.until("jobs", "job_end_to_end_seconds", "jobs_dead_lettered", "jobs_retried")
+    moved.until(
+        "jobs",
+        "worker_step_seconds",
+        "job_end_to_end_seconds",
+        "jobs_dead_lettered",
+        "jobs_retried",
+    )
     assert http.post("/api/v1/jobs/dead/redrive").status_code == 202
     ns.until_status("dead", lambda status: status.get("redrives") == 1)
     ns.until_phase("dead", "DeadLetter")

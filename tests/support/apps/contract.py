@@ -102,6 +102,43 @@ async def resumes(job: JobContext, payload: int) -> dict[str, Any]:
     return {"resumed": job.last_checkpoint, "attempt": job.attempt}
 
 
+class Charge(BaseModel):
+    """What a step of `steps` gives."""
+
+    day: date
+    note: str | None
+
+
+@app.handler("steps")
+async def steps(job: JobContext, payload: dict[str, Any]) -> dict[str, Any]:
+    """Take three steps; with `hang` hang after the second, with `fail` fail there, at first."""
+
+    async def charge(total: int) -> Charge:
+        await job.progress(10, "charging")
+        return Charge(day=date(2026, 1, 1), note=None if total else "nothing to pay")
+
+    def pack() -> dict[str, Any]:
+        return {"null": None, "attempt": job.attempt}
+
+    charged = await job.step("charge/1~a", charge, payload.get("total", 1))
+    packed = await job.step("pack", pack)
+    if job.attempt == 1 and payload.get("fail"):
+        raise ValueError("not yet")
+    if job.attempt == 1 and payload.get("hang"):
+        await job.progress(50, "hanging")
+        await asyncio.sleep(FOREVER)
+    nothing = await job.step("nothing", {"a": 1}.get, "b")
+    return {"day": charged.day.isoformat(), "packed": packed, "nothing": nothing}
+
+
+@app.handler("steps-sync")
+def steps_sync(job: JobContext, payload: int) -> int:
+    """Take as many steps as the payload says, the first one twice if it is negative."""
+    for number in range(payload):
+        job.step(str(number), lambda: "x" * 30_000).result()
+    return len([job.step("0", lambda: 1).result() for _ in range(-2 * payload)])
+
+
 @app.handler("hangs")
 async def hangs(job: JobContext) -> str:
     """Hang in the first attempt."""

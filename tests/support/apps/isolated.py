@@ -287,3 +287,47 @@ async def speak(job: JobContext) -> None:
     """Print and log."""
     print("printed by the handler", flush=True)  # noqa: T201
     log.info("logged by the handler")
+
+
+class Charge(BaseModel):
+    """What a step gives."""
+
+    total: int
+
+
+async def charge(total: int) -> Charge:
+    """Charge, in the handler's process."""
+    return Charge(total=total)
+
+
+def size(length: int) -> str:
+    """Return a text of this length."""
+    return "x" * length
+
+
+@app.handler("steps", isolation="process")
+async def steps(job: JobContext, total: int) -> list[Any]:
+    """Take two steps."""
+    charged = await job.step("charge", charge, total)
+    return [charged.total, await job.step("pid", os.getpid), sorted(job.steps_done)]
+
+
+@app.handler("steps-sync", isolation="process")
+def steps_sync(job: JobContext, length: int) -> list[Any]:
+    """Take two steps; the first has a result of this length."""
+    text = job.step("text", size, length).result()
+    return [len(text), job.step("pid", os.getpid).result(), sorted(job.steps_done)]
+
+
+@app.handler("steps-stopped", isolation="process")
+def steps_stopped(job: JobContext, folder: str) -> None:
+    """Take a step once the handler is to stop; nothing of it is to be undone."""
+    job.step("before", size, 1).result()
+    _note_start(folder)
+    while not job.cancelled:
+        time.sleep(0.01)
+    try:
+        job.step("after", size, 1).result()
+    except Exception:
+        (Path(folder) / "undone").touch()
+        raise

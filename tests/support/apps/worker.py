@@ -74,6 +74,12 @@ async def request(job: JobContext) -> Any:
     return job.request
 
 
+@app.handler("stepped")
+async def stepped(job: JobContext, payload: float) -> None:
+    """Take one step, which takes this many seconds."""
+    await job.step("sleep", asyncio.sleep, payload)
+
+
 @app.handler("wait")
 async def wait(job: JobContext, gate: str) -> str:
     """Wait for a gate."""

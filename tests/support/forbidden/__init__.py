@@ -13,12 +13,15 @@ from support.forbidden.settings import SETTINGS
 from support.forbidden.shapes import SHAPES
 from support.forbidden.sources import SOURCES
 from support.forbidden.specs import SPECS
+from support.forbidden.steps import STEPS
 
 WORKERS: tuple[Case, ...] = (*CLAIMS, *REPORTS, *OUTCOMES, *OWNERS, *LEASES)
 """With a worker's token."""
 
-OTHERS: tuple[Case, ...] = (*MOVES, *SPECS, *REMOVALS, *SETTINGS, *SOURCES, *SHAPES, *CRONS)
-"""With the operator's, or a user's."""
+OTHERS: tuple[Case, ...] = (
+    *(*MOVES, *SPECS, *REMOVALS, *SETTINGS, *SOURCES, *SHAPES, *CRONS, *STEPS),
+)
+"""With the operator's, or a user's; steps with either."""
 
 CASES: tuple[Case, ...] = (*WORKERS, *OTHERS)
 

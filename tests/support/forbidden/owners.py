@@ -22,6 +22,7 @@ from support.driven.lives import (
     succeeded,
 )
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
+from support.forbidden.steps import RECORD
 from support.objects.builders import at, claim_of
 
 HOLDER: Final = "owner.holder"
@@ -231,6 +232,7 @@ OWNERS: Final[tuple[Case, ...]] = (
     _written_while_running("the renewals", lease={"renewals": 1, "renewTime": at(20)}),
     _written_while_running("the progress", progress={"percent": 50}),
     _written_while_running("the checkpoint", checkpoint={"row": 3}),
+    _written_while_running("a step", steps={"charge": RECORD}),
     _written_while_running("the message", message="forged"),
     _written_while_running("the last update", lastUpdateTime=at(99)),
     Case(RUNNING, "a rerun acknowledged together with a renewal", _written_with_a_rerun),

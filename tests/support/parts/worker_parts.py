@@ -22,6 +22,7 @@ from asyncjob_worker.execution.attempt import AttemptServices
 from asyncjob_worker.execution.hooks import HookEvents, Hooks
 from asyncjob_worker.execution.payloads import ReadObject
 from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.step_writer import StepWriter
 from asyncjob_worker.settings import Settings
 from support.parts.callbacks import no_children
 
@@ -100,8 +101,22 @@ def attempt_services(
 ) -> AttemptServices:
     """Return what attempts share, for one at a time, without child jobs."""
     return AttemptServices.from_settings(
-        settings or Settings(concurrency=1), read_object, no_children, record=None
+        settings or Settings(concurrency=1),
+        read_object,
+        no_children,
+        record=None,
+        step_writer=no_step_writer(),
+        on_step_stored=ignore_step,
     )
+
+
+def no_step_writer() -> StepWriter:
+    """Return a writer of steps for jobs that have none."""
+    return StepWriter(cast("KubeSession", None))
+
+
+def ignore_step(_type: str, _seconds: float) -> None:
+    """Take no note of a step."""
 
 
 def no_hooks() -> HookEvents:

@@ -266,3 +266,17 @@ def test_json_keeps_what_would_steer_a_terminal_and_does_not_print_it() -> None:
         assert json.loads(text) == value
         assert all(char.isprintable() or char == "\n" for char in text)
         assert "é 漢" in text
+
+
+def test_a_job_shows_its_steps_with_time_and_size() -> None:
+    at = {"startedAt": "2026-11-21T20:00:00Z", "completedAt": "2026-11-21T20:00:02Z"}
+    reference = {"uri": "s3://b/x", "sizeBytes": 70000, "sha256": "0"}
+    steps = [
+        {"key": "charge", "attempt": 1, "sizeBytes": 12, **at},
+        {"key": "read", "attempt": 2, "sizeBytes": 70000, "resultRef": reference, **at},
+    ]
+    lines = list(job_detail(a_job(steps=steps), LOOK))
+    first = lines.index("STEP     DONE       ATTEMPT   TOOK   BYTES")
+    assert lines[first + 1] == "charge   20:00:02   1         2s     12"
+    assert lines[first + 2] == "read     20:00:02   2         2s     70000, offloaded"
+    assert not any(line.startswith("STEP") for line in job_detail(a_job(), LOOK))

@@ -76,6 +76,23 @@ def test_without_payload_nothing_of_it_is_left() -> None:
     assert {bare.payload, bare.request, bare.checkpoint, bare.result, bare.result_ref} == {None}
 
 
+def test_steps_are_told_in_their_order_and_their_results_to_those_allowed_only() -> None:
+    def record(second: int, **fields: Any) -> Any:
+        times = {"startTime": f"{second}", "completionTime": f"{second + 1}"}
+        return {**times, "attempt": 2, "sizeBytes": 5, **fields}
+
+    reference = {"uri": "s3://b/x", "sizeBytes": 5, "sha256": "0"}
+    steps = {"b": record(1, result="x"), "c": record(5, resultRef=reference), "a": record(3)}
+    job = job_of(stored(status={"steps": steps}))
+    assert [step.key for step in job.steps] == ["b", "a", "c"]
+    assert (job.steps[0].result, job.steps[0].size_bytes, job.steps[0].attempt) == ("x", 5, 2)
+    assert job.steps[2].result_ref
+    bare = job.without_payload()
+    assert [(step.key, step.size_bytes) for step in bare.steps] == [("b", 5), ("a", 5), ("c", 5)]
+    assert {step.result for step in bare.steps} | {step.result_ref for step in bare.steps} == {None}
+    assert job_of(stored()).steps == []
+
+
 def test_a_queue_tells_its_numbers() -> None:
     obj = {
         **queue("mail", paused=True, maxConcurrency=3),

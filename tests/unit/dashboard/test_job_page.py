@@ -2,7 +2,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.job_status import JobError, Progress
-from asyncjob.rest.jobs import Job, Link
+from asyncjob.rest.jobs import Job, Link, StepInfo
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.permissions import Permissions
 from asyncjob_gateway.dashboard.views.job import JobPage, available_actions, make_job_page
@@ -72,6 +72,17 @@ def test_payload_and_result_are_shown_to_those_allowed_only() -> None:
     hidden = shown(job, Permissions(control=True))
     assert hidden.documents == []
     assert hidden.payload_hidden
+
+
+def test_steps_are_listed_with_time_and_size_also_where_results_are_hidden() -> None:
+    step = StepInfo(
+        key="charge", attempt=2, started_at=before(9), completed_at=before(5), size_bytes=12_345
+    )
+    for allowed in (Permissions(read_payload=True), Permissions()):
+        (row,) = shown(whole(steps=[step]), allowed).steps
+        assert (row.key, row.attempt, row.took, row.size) == ("charge", 2, "4 s", "12,345 bytes")
+        assert row.at
+    assert shown(whole()).steps == []
 
 
 def test_the_reason_is_not_told_twice() -> None:

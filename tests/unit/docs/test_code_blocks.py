@@ -39,6 +39,7 @@ RUN_BY: Mapping[str, str] = {
     "docs/reference/handlers.md": "tests/unit/docs/test_pages.py",
     "docs/how-to/share-resources.md": "tests/unit/docs/test_pages.py",
     "docs/how-to/fan-out.md": "tests/unit/docs/test_pages.py",
+    "docs/how-to/take-steps.md": "tests/unit/docs/test_steps_page.py",
     "docs/how-to/test-handlers.md": "tests/unit/testing/test_docs.py",
     "docs/how-to/use-the-client.md": "tests/contract/clients/test_docs.py",
     "docs/explanation/submitting-once.md": "tests/contract/clients/test_docs.py",

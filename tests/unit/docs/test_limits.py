@@ -51,6 +51,9 @@ ELSEWHERE: Mapping[str, str] = {
         assembly.MAX_SLEEP_SECONDS exec_program.MAX_FINAL_READS http_handler.MAX_REDIRECTS
         http_response.MAX_HEADER http_response.MAX_URL http_response.MAX_RETRY_AFTER_SECONDS
     """,
+    "the size of a step with what else the job holds, which decides where its result is kept": """
+        step_records.MAX_JOB_BYTES
+    """,
     "a pause or a number of tries, which costs time and no more": """
         export.MAX_ATTEMPTS connection.MAX_DELAY_SECONDS following.MAX_SILENCE_SECONDS
         following.MAX_STREAM_SILENCE_SECONDS changes.MAX_WRITE_TRIES recorder.MAX_WATCH_FAILURES
@@ -108,8 +111,8 @@ def bounds(schema: Any, path: str = "") -> Iterator[tuple[str, int]]:
     for name, inner in schema.get("properties", {}).items():
         if path or name != "metadata":
             yield from bounds(inner, f"{path}.{name}".lstrip("."))
-    if "additionalProperties" in schema:
-        yield from bounds(schema["additionalProperties"], path)
+    if inner := schema.get("additionalProperties"):
+        yield from bounds(inner, f"{path}.*" if "properties" in inner else path)
     if items := schema.get("items"):
         yield from bounds(items, f"{path}[]" if "properties" in items else path)
 

@@ -36,6 +36,7 @@ INFO = JobInfo(
     priority=7,
     parent=JobParent("p-uid", "p"),
     scheduled_time="2026-01-01T03:00:00.000Z",
+    steps={"charge": {"sizeBytes": 2, "result": "ok"}},
 )
 VIEW = ChildView(
     "c", "c1", "leaf", Phase.DEAD_LETTER, "Why", "words", 2, None, {"uri": "x"}, "E", "C", "m"

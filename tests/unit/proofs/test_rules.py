@@ -67,6 +67,8 @@ def with_text(policy: AdmissionPolicy, rule_id: str, old: str, new: str) -> Admi
         ("budget.retries-left", "now.effective.maxRetries", "9", "retry-limit"),
         ("owner.holder", "variables.mine", "true", "writers"),
         ("owner.running", "variables.holds", "true", "holder"),
+        ("running.steps", "== dyn(was).steps[key]", "== dyn(now).steps[key]", "steps"),
+        ("running.steps", "was.phase == 'Running' ?", "was.phase != 'Queued' ?", "steps"),
         (
             "control.cancel-latches",
             "|| spec.?cancel.orValue(false)",

@@ -41,6 +41,7 @@ async def run(
         tools.payloads,
         tools.results,
         children=lambda one: AttemptChildJobs(session.session, one, pause=Pauses()),
+        steps=tools.steps,
     )
     return await Attempt(of, app.handlers["echo"], app, Settings(), own, on_start=ignore).run()
 
@@ -153,6 +154,7 @@ async def test_a_thread_that_waits_for_a_child_hears_of_the_stop_at_once(
         tools.payloads,
         tools.results,
         children=lambda one: AttemptChildJobs(session.session, one),
+        steps=tools.steps,
     )
     move = await Attempt(of, app.handlers["echo"], app, Settings(), own, on_start=ignore).run()
     assert move

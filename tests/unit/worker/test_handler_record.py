@@ -22,7 +22,7 @@ from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
 from support.parts.callbacks import ignore, no_children
-from support.parts.worker_parts import held, no_cluster, no_hooks
+from support.parts.worker_parts import held, ignore_step, no_cluster, no_hooks, no_step_writer
 
 STAY = threading.Event()
 
@@ -48,7 +48,14 @@ def runner(record: HandlerRecorder | None) -> JobRunner:
         heartbeat=cast("HeartbeatThread", silent),
         outcome_writer=cast("OutcomeWriter", SimpleNamespace(write=write)),
         on_exhausted=STAY.set,
-        services=AttemptServices.from_settings(settings, no_cluster, no_children, record),
+        services=AttemptServices.from_settings(
+            settings,
+            no_cluster,
+            no_children,
+            record=record,
+            step_writer=no_step_writer(),
+            on_step_stored=ignore_step,
+        ),
         events=no_hooks(),
         metrics=Metrics(),
         tracing=NO_TRACING,

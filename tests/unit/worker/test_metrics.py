@@ -39,6 +39,7 @@ def used() -> Metrics:
     metrics.finished("echo", PhaseChange(Phase.SUCCEEDED, None, {}, {}))
     metrics.fenced("echo")
     metrics.handler_ended("echo", 0.3)
+    metrics.step_stored("echo", 0.2)
     metrics.stall_begun("")
     metrics.stalled("", 1.5)
     metrics.watch_observer("jobs").watch_opened()
@@ -71,6 +72,7 @@ def test_outcomes_are_counted_by_type_phase_and_reason() -> None:
     assert value(metrics, "jobs_finished_total", **finished) == 1
     assert value(metrics, "fenced_total", type="echo") == 1
     assert value(metrics, "handler_seconds_count", type="echo") == 1
+    assert value(metrics, "step_seconds_sum", type="echo") == 0.2
 
 
 def test_what_the_parts_know_is_read_when_somebody_asks() -> None:

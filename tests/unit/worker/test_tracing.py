@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pytest
 from opentelemetry import trace
@@ -11,12 +12,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 
-from asyncjob.app import JobContext
+from asyncjob import WorkerApp
+from asyncjob.app import JobContext, steps
 from asyncjob.errors import ConfigError
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.testing import run_handler_sync
 from asyncjob.tracing.context import current_traceparent, trace_id_of
 from asyncjob.tracing.provider import wants_export
+from asyncjob.tracing.spans import step_span
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.tracing import NO_TRACING, tracing_of
 from asyncjob_worker.tracing.spans import OpenTelemetryTracing
@@ -204,3 +208,49 @@ def test_a_child_belongs_to_the_span_it_is_submitted_in() -> None:
     assert trace_id_of(inside) == f"{span.get_span_context().trace_id:032x}"
     assert len({order.fingerprint for order in submitted}) == 1, "a retry is the same order"  # type: ignore[attr-defined]
     assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+def test_a_step_has_a_span_in_that_of_the_attempt_which_shows_its_key_and_no_message() -> None:
+    traced = Traced()
+    with (
+        traced.tracing.attempt(held()),
+        pytest.raises(ValueError, match="secret"),
+        step_span("echo", "charge", traced.provider),
+    ):
+        raise ValueError("secret")
+    *_, step, run = traced.spans()
+    assert step.parent
+    assert step.parent.span_id == context_of(run).span_id
+    assert step.name == "step echo"
+    assert (step.attributes or {})["asyncjob.step"] == "charge"
+    assert (step.attributes or {})["error.type"] == "ValueError"
+    assert not step.status.is_ok
+    assert "secret" not in step.to_json()
+
+
+def test_each_try_of_a_step_has_a_span_and_a_kept_result_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys: list[str] = []
+
+    @contextmanager
+    def noted(_: str, key: str) -> Iterator[None]:
+        keys.append(key)
+        yield
+
+    monkeypatch.setattr(steps, "step_span", noted)
+    tries: list[int] = []
+
+    def fail_once() -> int:
+        tries.append(1)
+        return 1 // (len(tries) - 1)
+
+    app = WorkerApp()
+
+    @app.handler("echo")
+    def handler(job: JobContext) -> None:
+        job.step("done", fail_once).result()
+        job.step("twice", fail_once, retries=1, pause=0.0).result()
+
+    run_handler_sync(app, "echo", steps={"done": 1}, raise_errors=True)
+    assert keys == ["twice", "twice"]

@@ -33,6 +33,7 @@ from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.leases.ownership import EnforcementCheck
 from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration
 from asyncjob_worker.leases.stall_detector import LivenessCounter
+from asyncjob_worker.leases.step_writer import StepWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import Tracing
@@ -101,6 +102,8 @@ class Components:
                 record=(
                     HandlerRecorder(settings.handler_record) if settings.handler_record else None
                 ),
+                step_writer=StepWriter(session),
+                on_step_stored=metrics.step_stored,
             ),
             events=self.events,
             metrics=metrics,

@@ -34,6 +34,7 @@ class Metrics:
         self._requests = counter(worker.API_REQUESTS, registry)
         self._request_seconds = histogram(worker.API_REQUEST_SECONDS, registry)
         self._handler = histogram(worker.HANDLER_SECONDS, registry)
+        self._step = histogram(worker.STEP_SECONDS, registry)
 
     def expect(self, types: Iterable[str]) -> None:
         """Register the job types, and show at 0 the counters whose growth alerts look for."""
@@ -52,6 +53,10 @@ class Metrics:
     def handler_ended(self, type_: str, seconds: float) -> None:
         """Record how long a handler ran."""
         self._handler.labels(*self._type_label((type_,))).observe(seconds)
+
+    def step_stored(self, type_: str, seconds: float) -> None:
+        """Record how long a step took until its result was stored."""
+        self._step.labels(*self._type_label((type_,))).observe(seconds)
 
     def stall_begun(self, type_: str) -> None:
         """Count a stall of the event loop."""

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import z3
 
-from asyncjob.json_types import JsonObject, as_object, child
+from asyncjob.json_types import JsonObject, as_object, child, texts
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob_dev.proofs.rules.admission import Requester
 from asyncjob_dev.proofs.rules.symbols import (
@@ -37,9 +37,9 @@ class Rendering:
 
     def object(self, value: Record, schema: JsonObject) -> dict[str, Any]:
         """Return an object with the fields that are present."""
-        properties = child(schema, "properties")
+        properties, of_keys = child(schema, "properties"), schema.get("additionalProperties")
         return {
-            name: self._value(entry.value, as_object(properties[name]))
+            name: self._value(entry.value, as_object(properties.get(name, of_keys)))
             for name, entry in value.fields.items()
             if z3.is_true(self._known(entry.present))
         }
@@ -90,12 +90,26 @@ class Rendering:
         return [f"{self._text(content) or 'text'}-{place}" for place in range(size)]
 
     def _coded(self, code: int, schema: JsonObject) -> Any:
+        if "properties" in schema:
+            return self._object_of(code, schema)
         if schema.get("format") == "date-time":
             return format_timestamp(_START + timedelta(seconds=self._ordinal(code)))
         if schema.get("type") == "string":
             return self._text(code)
         named = f"value-{self._ordinal(code)}"
         return {named: []} if "additionalProperties" in schema else {"value": named}
+
+    def _object_of(self, code: int, schema: JsonObject) -> dict[str, Any]:
+        """Return an object that stands for a code: what it needs, and numbers that tell it."""
+        needed = {
+            name: child(child(schema, "properties"), name) for name in texts(schema, "required")
+        }
+        return {
+            name: self._ordinal(code)
+            if field.get("type") == "integer"
+            else self._coded(code, field)
+            for name, field in needed.items()
+        }
 
     def _text(self, code: int) -> str:
         return _NAMED[code] if code in _NAMED else f"text-{self._ordinal(code)}"

@@ -11,6 +11,7 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.models import AsyncJobSpec
 from asyncjob.rules.job_spec import CONTROL_FIELDS
 from asyncjob_dev.proofs.rules.symbols import (
+    MAP_KEYS,
     Bool,
     Number,
     Record,
@@ -89,6 +90,14 @@ def _lease_is_kept(step: Step) -> Bool:
 
 def _work_is_kept(step: Step) -> Bool:
     return any_of(step.was.phase(Phase.RUNNING), step.kept("status.progress", "status.checkpoint"))
+
+
+def _steps_are_added(step: Step) -> Bool:
+    """Return that no step that is done changes, and that none is added but to a running job."""
+    steps = [f"status.steps.{key}" for key in MAP_KEYS]
+    kept = [implies(step.was.has(path), step.kept(path)) for path in steps]
+    runs_on = all_of(step.kept_phase, step.was.phase(Phase.RUNNING))
+    return all_of(any_of(runs_on, step.kept("status.steps")), *kept)
 
 
 def _finished_is_frozen(step: Step) -> Bool:
@@ -265,6 +274,10 @@ STEPS: Final = {
     "checkpoint": Promise(
         "Progress and checkpoint change only while the job runs or as its attempt ends.",
         of_step=_work_is_kept,
+    ),
+    "steps": Promise(
+        "A step that is done stays as it is; steps are added only while the job runs.",
+        of_step=_steps_are_added,
     ),
     "frozen": Promise(
         "Nothing of a finished job changes, but reruns, redrive and dismissal.",

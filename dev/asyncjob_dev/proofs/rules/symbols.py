@@ -2,7 +2,8 @@
 
 A field is present or not, and has a value of its type. Texts from a closed list are choices; all
 others are codes, which can only be compared for equality, so that a text stands for every text.
-Lists of up to 20 entries have each entry spelled out.
+Lists of up to 20 entries have each entry spelled out. A map with keys of any text has two keys that
+stand for all: what the rules ask of a map they ask of each key alike.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,9 @@ import z3
 
 from asyncjob.json_types import JsonObject, as_object, child, text, texts
 from asyncjob_dev.proofs.rules.cel import CelUnknownError
+
+MAP_KEYS: Final = ("key-1", "key-2")
+"""The keys of each map of objects."""
 
 Bool: TypeAlias = z3.BoolRef
 Number: TypeAlias = z3.ArithRef
@@ -280,12 +284,14 @@ def unknown_object(name: str, schema: JsonObject) -> Unknown:
     return Unknown(value, tuple(demands))
 
 
-def _symbol(  # noqa: PLR0911  # a case for each type
+def _symbol(  # noqa: C901, PLR0911  # a case for each type
     path: str, schema: JsonObject, demands: list[Bool]
 ) -> Symbol:
     match text(schema, "type"):
         case "object" if "properties" in schema:
             return Record(dict(_entries(path, schema, demands)))
+        case "object" if "properties" in child(schema, "additionalProperties"):
+            return Record(dict(_keys(path)))
         case "boolean":
             return Truth(z3.Bool(path))
         case "integer":
@@ -317,6 +323,12 @@ def _entries(path: str, schema: JsonObject, demands: list[Bool]) -> Iterator[tup
         always = name in required or "default" in inner
         present = TRUE if always else z3.Bool(f"{path}.{name}?")
         yield name, Entry(present, _symbol(f"{path}.{name}", inner, demands))
+
+
+def _keys(path: str) -> Iterator[tuple[str, Entry]]:
+    """Yield the keys of a map; a value is compared as a whole, whatever is in it."""
+    for name in MAP_KEYS:
+        yield name, Entry(z3.Bool(f"{path}.{name}?"), Code(z3.Int(f"{path}.{name}")))
 
 
 def _amount(number: Number, schema: JsonObject, demands: list[Bool]) -> Amount:

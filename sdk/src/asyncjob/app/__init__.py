@@ -11,6 +11,8 @@ with needs("handlers"):
         ChildGoneError,
         Fail,
         Retry,
+        StepError,
+        StepRefusedError,
         SubmitConflictError,
         SubmitError,
         SubmitForbiddenError,
@@ -20,6 +22,7 @@ with needs("handlers"):
     from asyncjob.app.handler import CallNext, Handler, HandlerError, Isolation
     from asyncjob.app.resource_lifecycle import ResourceError, open_resources
     from asyncjob.app.resources import Resources
+    from asyncjob.app.steps import StepCall
     from asyncjob.app.worker_app import WorkerApp
     from asyncjob.lifecycle.policy import Category
 
@@ -45,6 +48,9 @@ __all__ = [
     "ResourceError",
     "Resources",
     "Retry",
+    "StepCall",
+    "StepError",
+    "StepRefusedError",
     "SubmitConflictError",
     "SubmitError",
     "SubmitForbiddenError",

@@ -5,12 +5,12 @@ What a handler knows of its job and can report about it, and why it may be told 
 
 import concurrent.futures
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack, overload
 
 import structlog
 
@@ -25,11 +25,22 @@ from asyncjob.app.child_jobs import (
     map_future,
 )
 from asyncjob.app.child_manifest import ChildOptions, DependsOn, ParentJob, build_child_manifest
+from asyncjob.app.steps import (
+    DEFAULT_PAUSE_SECONDS,
+    NO_STEPS,
+    StepCall,
+    StepRunner,
+    Steps,
+    StepStore,
+)
 from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.base import RetryPolicy
 from asyncjob.tracing.context import current_traceparent, trace_id_of
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,8 @@ class JobInfo:
     priority: int = 0
     parent: JobParent | None = None
     scheduled_time: str | None = None
+    steps: JsonObject = field(default_factory=dict)
+    """The records of the steps that earlier attempts have taken, as `status.steps` has them."""
 
 
 class ReportSink(Protocol):
@@ -108,6 +121,7 @@ class JobContext:
         stopping: threading.Event | None = None,
         max_bytes: int = MAX_STORED_BYTES,
         children: ChildJobs | None = None,
+        steps: StepRunner | None = None,
     ) -> None:
         self.info = info
         self._report_sink = sink
@@ -116,6 +130,8 @@ class JobContext:
         self._max_bytes = max_bytes
         self._children: ChildJobs = children or NoChildJobs()
         self._submissions: list[ChildSubmission] = []
+        self._step_runner: StepRunner = steps or NO_STEPS
+        self._opened_steps: Steps | None = None
 
     @property
     def name(self) -> str:
@@ -216,6 +232,64 @@ class JobContext:
         self._report_sink.checkpoint(checked)
         return REPORT_ACK
 
+    @overload
+    def step(
+        self,
+        key: str,
+        function: Callable[[Unpack[Arguments]], Awaitable[T]],
+        *arguments: *Arguments,
+        retries: int = 0,
+        pause: float = DEFAULT_PAUSE_SECONDS,
+    ) -> StepCall[T]: ...
+
+    @overload
+    def step(
+        self,
+        key: str,
+        function: Callable[[Unpack[Arguments]], T],
+        *arguments: *Arguments,
+        retries: int = 0,
+        pause: float = DEFAULT_PAUSE_SECONDS,
+    ) -> StepCall[T]: ...
+
+    def step(
+        self,
+        key: str,
+        function: Callable[[Unpack[Arguments]], Any],
+        *arguments: *Arguments,
+        retries: int = 0,
+        pause: float = DEFAULT_PAUSE_SECONDS,
+    ) -> StepCall[Any]:
+        """Call a function once per job: `receipt = await job.step("charge", charge, card)`.
+
+        Its result is stored before the next line runs, and each later attempt gets it in place of
+        another call; a redrive goes on from the steps done, a rerun takes them all again. The
+        function may run more than once, if the worker dies before the result is stored. The result
+        is any JSON, typed by the function's return annotation. In a sync handler:
+        `job.step(...).result()`. A step that raises is tried again `retries` times by itself,
+        after `pause` seconds, doubled each time; then its error is the handler's. Raises StepError
+        for a key that was used before in this attempt, and where a kept result does not fit its
+        type; StepRefusedError for a result that cannot be kept.
+        """
+        return self._steps.call(key, function, arguments, retries, pause)
+
+    @property
+    def steps_done(self) -> frozenset[str]:
+        """Keys of the steps that earlier attempts have taken: this one does not take them again."""
+        return frozenset(self.info.steps)
+
+    @property
+    def step_store(self) -> StepStore:
+        """Keeps the results of steps; for a runner of the handler that is in another process."""
+        return self._step_runner.open_steps()
+
+    @property
+    def _steps(self) -> Steps:
+        if self._opened_steps is None:
+            info = self.info
+            self._opened_steps = Steps(info.steps, self.step_store, self._stopping, info.type)
+        return self._opened_steps
+
     def submit(
         self,
         type_: str,
@@ -282,8 +356,11 @@ class JobContext:
     async def wait_for_submissions(self) -> None:
         """Wait for submissions that nobody has waited for; raises the first error of these.
 
-        Called by the runner of the handler, before its success counts.
+        Raises StepError for a step that was not taken. Called by the runner of the handler, before
+        its success counts.
         """
+        if self._opened_steps is not None:
+            self._opened_steps.check_all_taken()
         for submission in self._submissions:
             if not submission.retrieved:
                 await submission.wait_stored()

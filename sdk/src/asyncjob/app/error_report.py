@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
-from asyncjob.app.errors import Fail, Retry, categorize, is_valid_category
+from asyncjob.app.errors import Fail, Retry, StepError, categorize, is_valid_category
 from asyncjob.app.handler import describe_validation_error
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import FreeJsonError, replace_unencodable
@@ -69,6 +69,8 @@ def to_error_report(error: BaseException, categories: CategoryMapping) -> ErrorR
     if isinstance(error, Fail):
         category = error.category if is_valid_category(error.category) else Category.INTERNAL
         return ErrorReport(ErrorKind.FAIL, kind, category, message)
+    if isinstance(error, StepError):
+        return ErrorReport(ErrorKind.FAIL, kind, Category.VALIDATION, message)
     return ErrorReport(ErrorKind.FAILURE, kind, categorize(error, categories), message)
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from asyncjob.errors import AsyncJobError
+from asyncjob.free_json import FreeJsonError
 from asyncjob.lifecycle.policy import Category
 
 
@@ -62,6 +63,18 @@ class ChildGoneError(AsyncJobError):
     """A child job has been deleted."""
 
     code = "child-gone"
+
+
+class StepError(AsyncJobError):
+    """A step cannot be taken as it is written; trying again does not help."""
+
+    code = "step-invalid"
+
+
+class StepRefusedError(StepError, FreeJsonError):
+    """The job cannot keep the result of a step."""
+
+    code = "step-refused"
 
 
 _TIMEOUT: Final = "Timeout"

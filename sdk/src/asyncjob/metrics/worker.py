@@ -36,6 +36,13 @@ HANDLER_SECONDS: Final = _seconds(
     labels=("type",),
     buckets=LONG_BUCKETS,
 )
+STEP_SECONDS: Final = _seconds(
+    "asyncjob_worker_step_seconds",
+    help="How long steps of handlers took until their results were stored, by job type. Steps that "
+    "an earlier attempt has done do not count.",
+    labels=("type",),
+    buckets=LONG_BUCKETS,
+)
 RUNNING: Final = _gauge("asyncjob_worker_running", unit="jobs", help="Jobs held right now.")
 SLOTS: Final = _gauge("asyncjob_worker_slots", unit="jobs", help="Jobs that may run at a time.")
 ABANDONED: Final = _gauge(
@@ -92,6 +99,7 @@ TABLE: Final = (
     FINISHED,
     FENCED,
     HANDLER_SECONDS,
+    STEP_SECONDS,
     RUNNING,
     SLOTS,
     ABANDONED,

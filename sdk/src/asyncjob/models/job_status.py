@@ -6,6 +6,7 @@ from pydantic import Field
 
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import Backoff
+from asyncjob.lifecycle.step_records import MAX_STEPS
 from asyncjob.models.base import (
     CategoryList,
     CategoryName,
@@ -114,6 +115,28 @@ class ResultReference(Model):
 
     sha256: Annotated[str, Field(max_length=64)]
     """SHA-256 digest of the result, in hexadecimal."""
+
+
+class StepRecord(Model):
+    """A step of the handler that is done: no later attempt takes it again."""
+
+    start_time: Timestamp
+    """When the step was begun, by the worker's clock."""
+
+    completion_time: Timestamp
+    """When its result was stored, by the worker's clock."""
+
+    attempt: Count
+    """Number of the attempt that took the step."""
+
+    size_bytes: Annotated[int, Field(ge=0)]
+    """Size of the result as JSON, in bytes."""
+
+    result: FreeJson | None = None
+    """Result of the step: any JSON."""
+
+    result_ref: ResultReference | None = None
+    """Where the result is stored if it was too large for the job."""
 
 
 class HistoryEntry(Model):
@@ -231,6 +254,9 @@ class AsyncJobStatus(Model):
 
     checkpoint: FreeJson | None = None
     """State that the handler saved to resume from: any JSON, replaced as a whole."""
+
+    steps: Annotated[dict[str, StepRecord], Field(max_length=MAX_STEPS)] | None = None
+    """Steps of the handler that are done, by key. They are only added, and never changed."""
 
     result: FreeJson | None = None
     """Return value of the handler: any JSON."""

@@ -12,6 +12,7 @@ claim that made it: a retry does not meet an earlier attempt's result, nor a fen
 its successor.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -174,6 +175,19 @@ def result_address(
 ) -> Address:
     """Return where the result of one attempt lies."""
     return store.join(RESULTS_FOLDER, namespace, uid, f"{attempt}-{claim}.json")
+
+
+def step_address(
+    store: Address, *, namespace: str, uid: str, attempt: int, claim: str, key: str
+) -> Address:
+    """Return where the result of one step lies: beside that of the attempt that has taken it."""
+    name = f"{attempt}-{claim}-{sha256_name(key)}.json"
+    return store.join(RESULTS_FOLDER, namespace, uid, name)
+
+
+def sha256_name(key: str) -> str:
+    """Return a name for any text: 16 hexadecimal digits of its digest."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def payload_address(store: Address, *, namespace: str, sha256: str) -> Address:

@@ -20,6 +20,7 @@ from asyncjob.json_types import (
     text,
 )
 from asyncjob.lifecycle.phases import FINAL_PHASES, FINISHED_PHASES, Phase
+from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.lifecycle.waiting import explain_wait
 from asyncjob.names import (
     CRON_JOB_LABEL,
@@ -140,10 +141,29 @@ def _status_fields(job: JsonObject) -> dict[str, Json]:
         "effective": status.get("effective"),
         "history": [_creation_entry(job), *map(_history_entry, items(status, "history"))],
         "historyOmitted": integer(status, "historyOmitted"),
+        "steps": _steps(status),
         "hasResult": "result" in status or "resultRef" in status,
         "checkpoint": truncate_for_display(status.get("checkpoint")),
         "result": truncate_for_display(status.get("result")),
         "resultRef": status.get("resultRef"),
+    }
+
+
+def _steps(status: JsonObject) -> list[JsonObject]:
+    """Return the steps that are done, oldest first; the API server sorts them by key."""
+    steps = [_step(key, as_object(record)) for key, record in steps_of(status).items()]
+    return sorted(steps, key=lambda step: (text(step, "completedAt"), text(step, "key")))
+
+
+def _step(key: str, record: JsonObject) -> JsonObject:
+    return {
+        "key": key,
+        "attempt": integer(record, "attempt"),
+        "startedAt": record.get("startTime"),
+        "completedAt": record.get("completionTime"),
+        "sizeBytes": integer(record, "sizeBytes"),
+        "result": truncate_for_display(record.get("result")),
+        "resultRef": record.get("resultRef"),
     }
 
 

@@ -53,6 +53,35 @@ class HistoryEvent(ResponseModel):
     """When the attempt that this change ended was started."""
 
 
+class StepInfo(ResponseModel):
+    """A step of the handler that is done."""
+
+    key: str
+    """Its key."""
+
+    attempt: int = 0
+    """The attempt that took it."""
+
+    started_at: str | None = None
+    """When it was begun, RFC 3339."""
+
+    completed_at: str | None = None
+    """When its result was stored."""
+
+    size_bytes: int = 0
+    """Size of its result as JSON, in bytes."""
+
+    result: FreeJson | None = None
+    """Its result: any JSON. Only with the permission `read-payload`."""
+
+    result_ref: ResultReference | None = None
+    """Where a large result is stored. Only with the permission `read-payload`."""
+
+    def without_result(self) -> Self:
+        """Return the same without what only `read-payload` shows."""
+        return self.model_copy(update={"result": None, "result_ref": None})
+
+
 class JobSummary(ResponseModel):
     """A job in a list. Times are RFC 3339 text."""
 
@@ -205,6 +234,9 @@ class Job(JobSummary):
     history_omitted: int = 0
     """Number of older changes that are no longer kept."""
 
+    steps: list[StepInfo] = Field(default_factory=list)
+    """Steps of its handler that are done, in the order in which they were."""
+
     has_result: bool = False
     """True if the job has a result to fetch."""
 
@@ -231,7 +263,8 @@ class Job(JobSummary):
         hidden: dict[str, Json] = dict.fromkeys(
             ("payload", "request", "checkpoint", "result", "result_ref")
         )
-        return self.model_copy(update=hidden)
+        steps = [step.without_result() for step in self.steps]
+        return self.model_copy(update={**hidden, "steps": steps})
 
 
 class Page(ResponseModel):

@@ -72,6 +72,7 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
         outcome.RESULT_ONCE,
         outcome.RUNNING_PROGRESS,
         outcome.RUNNING_CHECKPOINT,
+        outcome.RUNNING_STEPS,
         transitions.HISTORY_GROWS,
         transitions.HISTORY_KEPT,
         transitions.HISTORY_OMITTED,

@@ -178,3 +178,19 @@ RUNNING_CHECKPOINT: Final = Rule(
         StatusWrite.SAME_PHASE: f"was.phase == 'Running' || {unchanged_json('now', 'checkpoint')}",
     },
 )
+
+_STEPS_UNCHANGED: Final = unchanged_json("now", "steps")
+_STEPS_KEPT: Final = (
+    "!has(dyn(was).steps) || (has(dyn(now).steps) && dyn(was).steps.all(key, "
+    "key in dyn(now).steps && dyn(now).steps[key] == dyn(was).steps[key]))"
+)
+
+RUNNING_STEPS: Final = Rule(
+    "running.steps",
+    "Steps are only added, while the job runs; a step that is done is never changed or removed.",
+    {
+        StatusWrite.CLAIM: _STEPS_UNCHANGED,
+        StatusWrite.PHASE_CHANGE: _STEPS_UNCHANGED,
+        StatusWrite.SAME_PHASE: f"was.phase == 'Running' ? ({_STEPS_KEPT}) : ({_STEPS_UNCHANGED})",
+    },
+)

@@ -26,10 +26,12 @@ from asyncjob.json_types import JsonObject, as_object, child, integer, opt_text,
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY, DEFAULT_CANCEL_GRACE_SECONDS
+from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.testing.child_jobs import FakeChildJobs
 from asyncjob.testing.clock import FakeClock, HandlerTime, context_with_fake_time
 from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages, Report, SteppedContext
+from asyncjob.testing.steps import FakeSteps
 from asyncjob.testing.store import FakeJobStore
 
 
@@ -66,6 +68,7 @@ def make_job_info(job: JobView, obj: JsonObject) -> JobInfo:
         traceparent=opt_text(spec, "traceparent"),
         priority=integer(spec, "priority"),
         parent=_job_parent(child(obj, "metadata")),
+        steps=steps_of(status),
     )
 
 
@@ -169,6 +172,9 @@ class FakeAttempt:
         self.messages = HandlerMessages(services.wake)
         self.reports: list[Report] = []
         self.children = FakeChildJobs(services.store, services.clock, self.messages, self.job.uid)
+        self.steps = FakeSteps(
+            services.store, services.clock, self.messages, self.job.name, self.job.attempt
+        )
         self.stopped: Stop | None = None
         self.error: BaseException | None = None
         self.times_out_at = services.clock.elapsed + self._execution_timeout()
@@ -245,10 +251,15 @@ class FakeAttempt:
         if first:
             self._interrupt()
 
+    def open_steps(self) -> FakeSteps:
+        """Return what keeps the results of the handler's steps."""
+        return self.steps
+
     def outcome(self) -> PhaseChange | None:
         """Return what is to be stored; None if the job is no longer this attempt's."""
         self.messages.close()
         self.children.stop()
+        self.steps.close()
         if self.stopped is not None and self._early_outcome is None:
             jitter_sample = self._services.draw
             return outcomes.stopped(
@@ -267,6 +278,7 @@ class FakeAttempt:
         """Let go of the handler, whatever it does; waits this many real seconds for its end."""
         self.stop(Stop.FENCED)
         self.messages.close()
+        self.steps.close()
         self.resume()
         if self._task is not None and not self._task.done():
             self._task.cancel()
@@ -288,6 +300,7 @@ class FakeAttempt:
             remaining=lambda: self.times_out_at - bench.clock.elapsed,
             max_bytes=bench.max_bytes,
             children=self.children,
+            steps=self,
         )
         job.messages, job.in_thread = self.messages, not runs_in_loop(self._handler)
         context = context_with_fake_time(HandlerTime(bench.clock, self))

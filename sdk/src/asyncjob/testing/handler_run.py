@@ -21,6 +21,7 @@ from asyncjob.testing.cluster import FakeCluster
 from asyncjob.testing.errors import StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
 from asyncjob.testing.manifests import build_job_manifest
+from asyncjob.testing.steps import given_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class HandlerRun:
         self._cluster = cluster
         self.job = job
         self._attempt = cluster.simulator.attempt_of(job.record)
+        self._given_steps = frozenset(job.steps)
 
     @property
     def progress(self) -> list[tuple[int, str | None]]:
@@ -54,6 +56,11 @@ class HandlerRun:
     def checkpoints(self) -> list[Json]:
         """What the handler saved, in order."""
         return self._values("checkpoint")
+
+    @property
+    def steps(self) -> Mapping[str, Json]:
+        """The results of the steps that this attempt has taken, by key, in order."""
+        return {key: value for key, value in self.job.steps.items() if key not in self._given_steps}
 
     @property
     def result(self) -> Json:
@@ -211,6 +218,7 @@ def run_handler(
     attempt: int = 1,
     retries: int | None = None,
     last_checkpoint: object = None,
+    steps: Mapping[str, object] | None = None,
     request: Mapping[str, object] | None = None,
     resources: Mapping[Any, object] | None = None,
     stop_at: StopAt | None = None,
@@ -228,7 +236,8 @@ def run_handler(
     ...     await run.cancel()
 
     `attempt` and `last_checkpoint` are as the handler is to see them; the attempts before this one
-    have spent a retry each, unless `retries` says otherwise. `options` are
+    have spent a retry each, unless `retries` says otherwise. `steps` are results, by key, of steps
+    that the handler does not take again. `options` are
     fields of the job's spec, as in `FakeCluster.submit`. `stop_at` stops the handler in mid-run;
     `raise_errors` raises what the handler raised. The clock is fake: `asyncio.sleep` in the handler
     takes no time. `draw`, `patience` and `max_bytes` are those of the FakeCluster. Raises
@@ -241,9 +250,10 @@ def run_handler(
     checkpoint = normalize(last_checkpoint, what="last_checkpoint")
 
     def create(cluster: FakeCluster) -> FakeJob:
-        return cluster.create_with_status(
-            manifest, _initial_status(cluster, attempt, retries, checkpoint)
-        )
+        past = _initial_status(cluster, attempt, retries, checkpoint)
+        if steps:
+            past["steps"] = given_steps(steps, cluster.clock.text)
+        return cluster.create_with_status(manifest, past)
 
     cluster = FakeCluster(
         app,

@@ -1,10 +1,11 @@
 """`FakeJob`: a job in the fake cluster, as a test inspects it and acts on it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from asyncjob.app.context import Stop
-from asyncjob.json_types import Json, JsonObject
+from asyncjob.json_types import Json, JsonObject, as_object
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.models import AsyncJob, AsyncJobStatus
 from asyncjob.models.job_status import HistoryEntry, JobError, Progress
 from asyncjob.testing.simulator import Simulator
@@ -96,6 +97,14 @@ class FakeJob:
     def checkpoint(self) -> Json:
         """What the handler saved last."""
         return self.record.status.get("checkpoint")
+
+    @property
+    def steps(self) -> Mapping[str, Json]:
+        """The results of the steps that are done, by key, oldest first."""
+        return {
+            key: as_object(record).get("result")
+            for key, record in steps_of(self.record.status).items()
+        }
 
     @property
     def history(self) -> Sequence[HistoryEntry]:

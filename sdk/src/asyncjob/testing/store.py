@@ -27,6 +27,7 @@ from asyncjob.json_types import (
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
+from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.lifecycle.transitions import StatusCounter, Transition, find_transition
 from asyncjob.names import API_VERSION, JOB_KIND
@@ -43,6 +44,7 @@ _BUDGET_COUNTERS: Final = (StatusCounter.RETRIES, StatusCounter.CRASHES, StatusC
 def check_transition(name: str, before: JsonObject, after: JsonObject) -> None:
     """Raise IllegalTransitionError unless a job may go from the one status to the other."""
     source, target = Phase(text(before, "phase")), Phase(text(after, "phase"))
+    _check_steps(name, before, after, runs_on=source is target is Phase.RUNNING)
     if source is target:
         _check_same_phase(name, before, after)
         return
@@ -55,6 +57,18 @@ def check_transition(name: str, before: JsonObject, after: JsonObject) -> None:
             f"{name}: reason {reason!r} does not lead from {source} to {target}"
         )
     _check_counters(name, transition, before, after)
+
+
+def _check_steps(name: str, before: JsonObject, after: JsonObject, *, runs_on: bool) -> None:
+    """Raise IllegalTransitionError unless steps are only added, and only while the job runs."""
+    known, found = steps_of(before), steps_of(after)
+    changed = {key for key in known if key not in found or found[key] != known[key]}
+    if changed or (len(found) > len(known) and not runs_on):
+        keys = ", ".join(sorted(changed or found.keys() - known.keys()))
+        raise IllegalTransitionError(
+            f"{name}: steps are only added, while the job runs; a step that is done is never "
+            f"changed or removed: {keys}"
+        )
 
 
 def _check_same_phase(name: str, before: JsonObject, after: JsonObject) -> None:

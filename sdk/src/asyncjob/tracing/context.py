@@ -9,6 +9,7 @@ jobs.
 
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 _TRACEPARENT = re.compile(
@@ -49,6 +50,15 @@ def current_traceparent() -> str | None:
     if not span.is_valid:
         return None
     return format_traceparent(span.trace_id, span.span_id, span.trace_flags)
+
+
+def step_span(type_: str, key: str) -> AbstractContextManager[object]:
+    """Make a span for a step of a handler while inside, where OpenTelemetry is loaded."""
+    if "opentelemetry.trace" not in sys.modules:
+        return nullcontext()
+    from asyncjob.tracing import spans
+
+    return spans.step_span(type_, key)
 
 
 def _parse_traceparent(traceparent: str | None) -> re.Match[str] | None:

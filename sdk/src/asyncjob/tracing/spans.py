@@ -19,7 +19,7 @@ from opentelemetry.trace import (
     TraceFlags,
 )
 
-from asyncjob.tracing.context import SEND, operation_attributes, trace_id_of
+from asyncjob.tracing.context import MESSAGING_SYSTEM, SEND, operation_attributes, trace_id_of
 
 
 def remote_context(traceparent: str) -> Context:
@@ -52,6 +52,31 @@ def submission_span(
         above,
         SpanKind.PRODUCER,
         operation_attributes("submit", SEND, type_, queue),
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        try:
+            yield span
+        except Exception as error:
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(Status(StatusCode.ERROR))
+            raise
+
+
+@contextmanager
+def step_span(
+    type_: str, key: str, provider: trace.TracerProvider | None = None
+) -> Generator[Span]:
+    """Make a span for one try of a step while inside, below the caller's own."""
+    tracer = trace.get_tracer("asyncjob", tracer_provider=provider)
+    attributes = {
+        "messaging.system": MESSAGING_SYSTEM,
+        "asyncjob.type": type_,
+        "asyncjob.step": key,
+    }
+    with tracer.start_as_current_span(
+        f"step {type_}",
+        attributes=attributes,
         record_exception=False,
         set_status_on_exception=False,
     ) as span:

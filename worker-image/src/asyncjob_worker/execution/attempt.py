@@ -14,7 +14,9 @@ from asyncjob.app.errors import AttemptOverError
 from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.json_types import child, integer
 from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob.lifecycle.step_records import steps_of
 from asyncjob_worker.clock import boottime, now_text
+from asyncjob_worker.execution.attempt_steps import AttemptSteps, StepServices
 from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask, MiddlewareStarter
 from asyncjob_worker.execution.io_retry import AttemptStopped
@@ -23,6 +25,7 @@ from asyncjob_worker.execution.payloads import PayloadError, PayloadReader, Read
 from asyncjob_worker.execution.results import ResultStore
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerFuture
 from asyncjob_worker.leases.held_job import HeldJob
+from asyncjob_worker.leases.step_writer import StepWriter
 from asyncjob_worker.settings import Settings
 
 
@@ -34,6 +37,7 @@ class AttemptServices:
     payloads: PayloadReader
     results: ResultStore
     children: Callable[[HeldJob], ChildJobs]
+    steps: StepServices
     resources: Resources = NO_RESOURCES
     record: HandlerRecorder | None = None
 
@@ -43,7 +47,10 @@ class AttemptServices:
         settings: Settings,
         read_object: ReadObject,
         children: Callable[[HeldJob], ChildJobs],
+        *,
         record: HandlerRecorder | None,
+        step_writer: StepWriter,
+        on_step_stored: Callable[[str, float], None],
     ) -> "AttemptServices":
         """Return the services of a worker process; `read_object` reads from the API server."""
         object_store = ObjectStoreClient.from_settings(settings.offload, settings.slots())
@@ -52,6 +59,7 @@ class AttemptServices:
             PayloadReader(settings.offload, object_store, read_object),
             ResultStore(settings, object_store),
             children,
+            StepServices(step_writer, settings.offload, object_store, on_step_stored),
             record=record,
         )
 
@@ -80,6 +88,8 @@ class Attempt:
         self._services = services
         self._on_start = on_start
         self._children = services.children(held)
+        self._steps: AttemptSteps | None = None
+        self._loop = asyncio.get_running_loop()
         self.abandoned: HandlerFuture | None = None
 
     async def run(self) -> PhaseChange | None:
@@ -97,6 +107,15 @@ class Attempt:
             return self._failure_outcome(error)
         return await self._run_handler(payload)
 
+    def open_steps(self) -> AttemptSteps:
+        """Return what keeps the results of steps, made for the first: most jobs have none.
+
+        Called from the handler's thread.
+        """
+        if self._steps is None:
+            self._steps = AttemptSteps(self._services.steps, self._held, self._loop)
+        return self._steps
+
     async def _run_handler(self, payload: object) -> PhaseChange | None:
         try:
             result = await self._call_handler(payload)
@@ -109,6 +128,8 @@ class Attempt:
             return self._failure_outcome(error)
         finally:
             self._children.stop()
+            if self._steps is not None:
+                await self._steps.settle()
         return await self._store_result(result)
 
     async def _call_handler(self, payload: object) -> object:
@@ -141,6 +162,7 @@ class Attempt:
             remaining=lambda: held.times_out_at - boottime(),
             max_bytes=self._settings.max_free_json,
             children=self._children,
+            steps=self,
         )
 
     async def _store_result(self, result: object) -> PhaseChange | None:
@@ -180,4 +202,5 @@ def job_info_of(held: HeldJob) -> JobInfo:
         priority=integer(held.spec, "priority"),
         parent=held.parent,
         scheduled_time=held.scheduled_time,
+        steps=steps_of(held.status),
     )

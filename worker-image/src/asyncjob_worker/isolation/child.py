@@ -190,6 +190,7 @@ class HandlerLoop:
             stopping=active.stopping,
             max_bytes=self._max_free_json,
             children=active.children,
+            steps=active,
         )
 
 

@@ -1,8 +1,8 @@
 """A handler process's connection to its worker.
 
 Messages are read in a thread of their own, because a handler may block the event loop. Progress and
-checkpoints are sent to the worker, and so are requests about child jobs, because the worker holds
-the lease and alone decides what may still be submitted.
+checkpoints are sent to the worker, and so are requests about child jobs and steps, because the
+worker holds the lease and alone decides what may still be submitted and stored.
 
 The process ends with its worker: on Linux the kernel kills it (PR_SET_PDEATHSIG), even if it is
 blocked in native code; elsewhere, and for the processes that the handler has started, the end of
@@ -34,13 +34,15 @@ from asyncjob.json_types import Json, JsonObject, child
 from asyncjob.lifecycle.phase_change import truncate
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
-    ChildJobRequest,
     FrameDecoder,
     ListRequest,
     MessageType,
     RunRequest,
+    StepRequest,
+    StepVerb,
     SubmitRequest,
     WaitRequest,
+    WorkerRequest,
     encode,
     message_type,
     read_run,
@@ -48,7 +50,7 @@ from asyncjob_worker.isolation.protocol import (
 
 T = TypeVar("T")
 
-_PendingRequest = tuple["concurrent.futures.Future[Any]", Callable[[Json], Any]]
+_PendingRequest = tuple["concurrent.futures.Future[Any]", Callable[[Json], Any], WorkerRequest]
 
 _READ_BYTES = 64 * 1024
 
@@ -141,37 +143,41 @@ class RemoteChildJobs:
 
     def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Have the worker create the job."""
-        return self._request(SubmitRequest(manifest), protocol.read_ref)
+        return self.request(SubmitRequest(manifest), protocol.read_ref)
 
     def wait(
         self, child: ChildRef, timeout: float | None
     ) -> "concurrent.futures.Future[ChildView]":
         """Have the worker wait until the job has finished; `timeout` in seconds."""
-        return self._request(WaitRequest(child, timeout), protocol.read_view)
+        return self.request(WaitRequest(child, timeout), protocol.read_view)
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
         """Have the worker list all children."""
-        return self._request(ListRequest(), protocol.read_views)
+        return self.request(ListRequest(), protocol.read_views)
 
     def stop(self) -> None:
-        """Cancel the requests that are not answered yet; the worker decides about further ones."""
+        """Cancel the requests that are not answered yet; the worker decides about further ones.
+
+        Not those about steps: what is being stored is stored all the same.
+        """
         with self._lock:
             waiting = list(self._pending.values())
-        for future, _ in waiting:
-            future.cancel()
+        for future, _, request in waiting:
+            if not isinstance(request, StepRequest):
+                future.cancel()
 
     def close(self) -> None:
         """Send no more requests: they would be sent in the time of another job."""
         with self._lock:
             self._closed = True
             waiting, self._pending = self._pending, {}
-        for future, _ in waiting.values():
+        for future, _, _ in waiting.values():
             future.cancel()
 
     def handle_answer(self, message: JsonObject) -> None:
         """Resolve the request's future; an answer to a cancelled or earlier one is dropped."""
         with self._lock:
-            future, read = self._pending.pop(protocol.read_number(message), (None, None))
+            future, read, _ = self._pending.pop(protocol.read_number(message), (None, None, None))
         if future is None or read is None or not future.set_running_or_notify_cancel():
             return
         if "error" in message:
@@ -179,16 +185,17 @@ class RemoteChildJobs:
         else:
             future.set_result(read(message.get("value")))
 
-    def _request(
-        self, request: ChildJobRequest, read: Callable[[Json], T]
+    def request(
+        self, request: WorkerRequest, read: Callable[[Json], T]
     ) -> "concurrent.futures.Future[T]":
+        """Send a request; `read` makes the future's value of the answer's."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
         with self._lock:
             if self._closed:
                 future.set_exception(AttemptOverError("the attempt is over: it has ended"))
                 return future
             number = next(self._numbers)
-            self._pending[number] = (future, read)
+            self._pending[number] = (future, read, request)
             self._connection.send(protocol.ask_message(number, request))
         future.add_done_callback(partial(self._cancel_request, number))
         return future
@@ -202,6 +209,33 @@ class RemoteChildJobs:
                 self._connection.send(protocol.forget_message(number))
 
 
+class RemoteSteps:
+    """Keeps the results of one job's steps by requests to the worker; StepStore for any thread."""
+
+    def __init__(self, requests: RemoteChildJobs) -> None:
+        self._requests = requests
+
+    def begin(self, key: str) -> "concurrent.futures.Future[None]":
+        """Have the worker check that the step may be taken."""
+        return self._requests.request(StepRequest(StepVerb.BEGIN, key), _nothing)
+
+    def store(self, key: str, value: Json) -> "concurrent.futures.Future[None]":
+        """Have the worker keep the result."""
+        return self._requests.request(StepRequest(StepVerb.STORE, key, value), _nothing)
+
+    def load(self, key: str) -> "concurrent.futures.Future[Json]":
+        """Have the worker read a result from where it is kept."""
+        return self._requests.request(StepRequest(StepVerb.LOAD, key), _as_it_is)
+
+
+def _nothing(_: Json) -> None:
+    """Make nothing of the answer."""
+
+
+def _as_it_is(value: Json) -> Json:
+    return value
+
+
 @dataclass(slots=True)
 class ActiveRun:
     """One job that the worker has sent."""
@@ -212,6 +246,10 @@ class ActiveRun:
     stopping: threading.Event = field(default_factory=threading.Event)
     interrupt: Callable[[], object] | None = None
     """Interrupts the step that runs in the event loop, if one does."""
+
+    def open_steps(self) -> RemoteSteps:
+        """Return what keeps the results of the job's steps."""
+        return RemoteSteps(self.children)
 
     def close(self) -> None:
         """Send no more reports and requests of this job."""

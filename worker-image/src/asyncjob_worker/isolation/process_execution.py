@@ -1,6 +1,7 @@
 """Runs one job in a handler process, from the worker's side.
 
-It sends the job, records what the handler reports, and serves its requests about child jobs.
+It sends the job, records what the handler reports, and serves its requests about child jobs and
+steps.
 """
 
 import asyncio
@@ -23,14 +24,16 @@ from asyncjob_worker.isolation.pool import HandlerProcess, ProcessPool
 from asyncjob_worker.isolation.protocol import (
     STOP_MESSAGE,
     TAKEN_MESSAGE,
-    ChildJobRequest,
     FrameError,
     FrameTooLargeError,
     ListRequest,
     MessageType,
     RunRequest,
+    StepRequest,
+    StepVerb,
     SubmitRequest,
     WaitRequest,
+    WorkerRequest,
     encode,
     message_type,
 )
@@ -111,7 +114,7 @@ class ProcessExecution:
         """Send the job, handle the messages of the process, and return the final one."""
         process.write(job)
         self._process = process
-        child_jobs = ChildJobServer(self._context, process.write)
+        requests = RequestServer(self._context, process.write)
         try:
             while (
                 type_ := protocol.message_type(message := await process.receive())
@@ -120,9 +123,9 @@ class ProcessExecution:
                     self._apply_report(message)
                     self._acknowledge(process)
                 else:
-                    child_jobs.handle(message)
+                    requests.handle(message)
         finally:
-            child_jobs.close()
+            requests.close()
         return message
 
     def _log_death(self, process: HandlerProcess, error: HandlerCrashedError) -> None:
@@ -171,15 +174,15 @@ def _unsendable_payload(error: FrameError) -> ErrorReport:
     )
 
 
-class ChildJobServer:
-    """Serves one job's requests about child jobs; `write` sends frames to the process."""
+class RequestServer:
+    """Serves one job's requests about child jobs and steps; `write` sends frames to the process."""
 
     def __init__(self, context: JobContext, write: Callable[[bytes], None]) -> None:
         self._context = context
         self._jobs = context.child_jobs
         self._write = write
         self._loop = asyncio.get_running_loop()
-        self._pending: dict[int, tuple[ChildJobRequest, _Future]] = {}
+        self._pending: dict[int, tuple[WorkerRequest, _Future]] = {}
 
     def handle(self, message: JsonObject) -> None:
         """Start a request, or cancel one that is to be forgotten."""
@@ -192,7 +195,7 @@ class ChildJobServer:
     def close(self) -> None:
         """Send no more answers: the process may run another job.
 
-        Submissions under way go on, as they do for a handler in the worker's own process.
+        Submissions and steps under way go on, as they do for a handler in the worker's own process.
         """
         for number, (request, future) in list(self._pending.items()):
             if isinstance(request, SubmitRequest):
@@ -201,7 +204,7 @@ class ChildJobServer:
                 self._cancel(number)
         self._pending.clear()
 
-    def _start(self, number: int, request: ChildJobRequest) -> None:
+    def _start(self, number: int, request: WorkerRequest) -> None:
         try:
             future = self._call(request)
         except AsyncJobError as error:
@@ -210,7 +213,7 @@ class ChildJobServer:
         self._pending[number] = request, future
         future.add_done_callback(partial(self._on_done, number))
 
-    def _call(self, request: ChildJobRequest) -> _Future:
+    def _call(self, request: WorkerRequest) -> _Future:
         match request:
             case SubmitRequest(manifest):
                 return self._jobs.submit(manifest)
@@ -218,28 +221,46 @@ class ChildJobServer:
                 return self._jobs.wait(child, timeout)
             case ListRequest():
                 return self._jobs.list()
+            case StepRequest(verb, key, value):
+                return self._call_step(verb, key, value)
+
+    def _call_step(self, verb: StepVerb, key: str, value: Json) -> _Future:
+        steps = self._context.step_store
+        match verb:
+            case StepVerb.BEGIN:
+                return steps.begin(key)
+            case StepVerb.STORE:
+                return steps.store(key, value)
+            case StepVerb.LOAD:
+                return steps.load(key)
 
     def _cancel(self, number: int) -> None:
+        """Forget a request; a step that is being stored is stored, because its body is over."""
         if number in self._pending:
-            _, future = self._pending.pop(number)
-            future.cancel()
+            request, future = self._pending.pop(number)
+            if not isinstance(request, StepRequest):
+                future.cancel()
 
     def _on_done(self, number: int, future: _Future) -> None:
         self._loop.call_soon_threadsafe(self._answer, number, future)
 
     def _answer(self, number: int, future: _Future) -> None:
         """Send the answer; nothing if it was cancelled, because the handler is stopping by then."""
-        if self._pending.pop(number, None) is None or future.cancelled():
+        request, _ = self._pending.pop(number, (None, None))
+        if request is None or future.cancelled():
             return
-        self._write(_answer_frame(number, future))
+        self._write(_answer_frame(number, request, future))
 
 
-def _answer_frame(number: int, future: _Future) -> bytes:
+def _answer_frame(number: int, request: WorkerRequest, future: _Future) -> bytes:
     error = future.exception()
     if error is not None:
         return encode(protocol.error_message(number, error))
+    answer = future.result()
     try:
-        return encode(protocol.answer_message(number, protocol.answer_value(future.result())))
+        value = answer if isinstance(request, StepRequest) else protocol.answer_value(answer)
+        return encode(protocol.answer_message(number, value))
     except FrameError as unsendable:
-        answer_error = SubmitError(f"the answer about child jobs: {unsendable}")
+        what = "steps" if isinstance(request, StepRequest) else "child jobs"
+        answer_error = SubmitError(f"the answer about {what}: {unsendable}")
         return encode(protocol.error_message(number, answer_error))

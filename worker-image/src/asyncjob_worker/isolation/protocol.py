@@ -3,8 +3,8 @@
 On the socket each is a length, four bytes big-endian, and as many bytes of JSON.
 
 Worker to process: begin (once), run, stop, taken (acknowledges a report), answer, end.
-Process to worker: ready or unable (once), report, ask (numbered, about child jobs), forget (an
-answer that is no longer wanted), done or failed.
+Process to worker: ready or unable (once), report, ask (numbered, about child jobs and steps),
+forget (an answer that is no longer wanted), done or failed.
 """
 
 import struct
@@ -338,10 +338,29 @@ class ListRequest:
     """List all children."""
 
 
+class StepVerb(StrEnum):
+    """What is asked about a step, see `StepStore`."""
+
+    BEGIN = "begin"
+    STORE = "store"
+    LOAD = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """Begin a step, store its result, or load the result of one that is done."""
+
+    verb: StepVerb
+    key: str
+    value: Json = None
+
+
 ChildJobRequest = SubmitRequest | WaitRequest | ListRequest
+WorkerRequest = ChildJobRequest | StepRequest
+"""What a handler in a process of its own asks its worker for."""
 
 
-def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
+def ask_message(number: int, request: WorkerRequest) -> JsonObject:
     """Return the message that sends a request; `number` identifies its answer."""
     message: dict[str, Json] = {"is": MessageType.ASK, "number": number}
     match request:
@@ -349,18 +368,30 @@ def ask_message(number: int, request: ChildJobRequest) -> JsonObject:
             return {**message, "submit": shallow_dict(manifest)}
         case WaitRequest(ref, timeout):
             return {**message, "wait": shallow_dict(ref), "timeout": timeout}
+        case StepRequest():
+            return {**message, "step": shallow_dict(request)}
         case ListRequest():
             return message
 
 
-def read_request(message: JsonObject) -> ChildJobRequest:
+def read_request(message: JsonObject) -> WorkerRequest:
     """Read a request; raises FrameError."""
     if "submit" in message:
         return SubmitRequest(read_fields(ChildManifest, child(message, "submit")))
     if "wait" in message:
         ref = read_fields(ChildRef, child(message, "wait"))
         return WaitRequest(ref, opt_number(message, "timeout"))
+    if "step" in message:
+        return _read_step_request(child(message, "step"))
     return ListRequest()
+
+
+def _read_step_request(step: JsonObject) -> StepRequest:
+    request = read_fields(StepRequest, step)
+    try:
+        return replace(request, verb=StepVerb(request.verb))
+    except ValueError as unknown:
+        raise FrameError(f"a request about a step of an unknown kind: {unknown}") from None
 
 
 def forget_message(number: int) -> JsonObject:

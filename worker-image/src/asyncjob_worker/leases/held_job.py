@@ -103,6 +103,9 @@ class HeldJob:
     traceparent: str | None = None
     """The submitter's, or that of the attempt once it is traced."""
 
+    metadata: JsonObject = field(default_factory=dict)
+    """The metadata that the claim was answered with."""
+
     too_deep: bool = False
     """Whether the job is nested so deep that part of it was not read."""
 
@@ -124,6 +127,7 @@ class HeldJob:
             parent=job_parent(metadata),
             traceparent=opt_text(spec, "traceparent"),
             scheduled_time=opt_text(child(metadata, "annotations"), SCHEDULED_TIME_ANNOTATION),
+            metadata=metadata,
             too_deep=isinstance(response, TruncatedObject),
         )
 

@@ -1,4 +1,4 @@
-"""The JSON Patches of a lease holder: heartbeat and outcome.
+"""The JSON Patches of a lease holder: heartbeat, step and outcome.
 
 They test the claim and the attempt instead of a resourceVersion, so that a user's label or cancel
 does not conflict with them. If one operation fails, the API server refuses the whole patch; a
@@ -7,6 +7,7 @@ failed `test` does so even where the CRD's rules are missing.
 
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.phase_change import PhaseChange, status_fields, status_json_patch
+from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.leases.held_job import HandlerReport, HeldJob
 
 _RENEWALS_PATH = "/status/lease/renewals"
@@ -38,6 +39,27 @@ def outcome_patch(
     """
     operations = status_json_patch(status_fields(outcome, status), {**status, "lease": {}})
     return [*_fence_operations(held), *_report_operations(report), *operations]
+
+
+def step_patch(
+    held: HeldJob, key: str, record: JsonObject, now: str, *, first: bool
+) -> list[JsonObject]:
+    """Return the JSON Patch that adds the record of a step; `first` where the job has none yet.
+
+    `now` is RFC 3339 text. Applied twice it changes nothing, and never on a job without a lease.
+    """
+    name = key.replace("~", "~0").replace("/", "~1")
+    add: JsonObject = (
+        {"op": "add", "path": "/status/steps", "value": {key: record}}
+        if first
+        else {"op": "add", "path": f"/status/steps/{name}", "value": record}
+    )
+    return [
+        *_fence_operations(held),
+        {"op": "test", "path": "/status/phase", "value": Phase.RUNNING},
+        add,
+        {"op": "add", "path": "/status/lastUpdateTime", "value": now},
+    ]
 
 
 def _fence_operations(held: HeldJob) -> list[JsonObject]:

@@ -13,7 +13,7 @@ from asyncjob.explanations.texts import Kind, meaning
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import seconds_between, try_parse_timestamp
-from asyncjob.rest.jobs import HistoryEvent, Job
+from asyncjob.rest.jobs import HistoryEvent, Job, StepInfo
 from asyncjob_gateway.dashboard.formatting import (
     DisplayTime,
     display_time,
@@ -191,6 +191,34 @@ def reason_meaning(reason: str | None) -> str:
     return meaning(Kind.JOB_REASON, reason or "").replace("`", "")
 
 
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step that is done: when, how long it took, and how large its result is."""
+
+    key: str
+    at: DisplayTime | None
+    attempt: int
+    took: str
+    size: str
+
+
+def step_rows(job: Job, now: datetime) -> list[StepRow]:
+    """Return the steps that are done, oldest first."""
+    return [_step_row(step, now) for step in job.steps]
+
+
+def _step_row(step: StepInfo, now: datetime) -> StepRow:
+    start, end = step.started_at, step.completed_at
+    took = seconds_between(start, end) if start and end else None
+    return StepRow(
+        key=step.key,
+        at=display_time(end, now),
+        attempt=step.attempt,
+        took="" if took is None else format_duration(max(0.0, took)),
+        size=f"{step.size_bytes:,} bytes",
+    )
+
+
 BAR_WIDTH: Final = 1000
 _MIN_SEGMENT_WIDTH: Final = 4
 
@@ -276,6 +304,7 @@ class JobPage:
     policy: list[Fact]
     labels: list[Fact]
     timeline: list[TimelineEntry]
+    steps: list[StepRow]
     segments: list[PhaseSegment]
     bar_width: int
     family: list[JobTreeRow]
@@ -306,6 +335,7 @@ def make_job_page(
             for name, value in sorted(job.labels.items())
         ],
         timeline=job_timeline(job, now),
+        steps=step_rows(job, now),
         segments=phase_segments(job, now),
         bar_width=BAR_WIDTH,
         family=members,

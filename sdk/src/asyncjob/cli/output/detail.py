@@ -17,6 +17,7 @@ from asyncjob.cli.output.job_table import (
     pod_name,
     progress_percent,
     retries_used,
+    steps_table,
 )
 from asyncjob.cli.output.resource_tables import time_until
 from asyncjob.cli.output.tables import one_line, render_lines, styled, truncate
@@ -50,6 +51,7 @@ def job_detail(job: Job, context: RenderContext) -> Iterator[str]:
     yield from (f"  {line}" for line in _status_lines(job, context))
     yield ""
     yield from _fact_lines(job, context)
+    yield from _step_lines(job, context)
     yield from _history_lines(job, context)
     yield from _next_steps(job, context)
 
@@ -178,6 +180,13 @@ def _history_lines(job: Job, context: RenderContext) -> Iterator[str]:
         colour=context.colour,
         width=context.width,
     )
+
+
+def _step_lines(job: Job, context: RenderContext) -> Iterator[str]:
+    if not job.steps:
+        return
+    yield ""
+    yield from render_lines(steps_table(job.steps), colour=context.colour, width=context.width)
 
 
 def _current_attempt(job: Job) -> list[HistoryEvent]:

@@ -10,7 +10,7 @@ from typing import Final
 from asyncjob.cli.durations import parse_time, precise_duration, time_since
 from asyncjob.cli.output.tables import NAMESPACE_HEADING, Cell, Row, Table, prepend_column, row
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.jobs import HistoryEvent, JobSummary
+from asyncjob.rest.jobs import HistoryEvent, JobSummary, StepInfo
 
 PHASE_COLOURS: Final[dict[Phase, str]] = {
     Phase.PENDING: "yellow",
@@ -143,6 +143,26 @@ def _history_row(one: HistoryEvent, *, with_date: bool) -> Row:
         attempt_duration(one),
         Cell(pod_name(one.worker or ""), "dim"),
         reason_text(one),
+    )
+
+
+STEP_HEADINGS: Final = ("STEP", "DONE", "ATTEMPT", "TOOK", "BYTES")
+
+
+def steps_table(steps: Sequence[StepInfo]) -> Table:
+    """Return the table of the steps that are done, oldest first."""
+    days = {(one.completed_at or "")[:10] for one in steps}
+    return Table(STEP_HEADINGS, [_step_row(one, with_date=len(days) > 1) for one in steps])
+
+
+def _step_row(one: StepInfo, *, with_date: bool) -> Row:
+    start, end = parse_time(one.started_at), parse_time(one.completed_at)
+    return row(
+        one.key,
+        format_time(one.completed_at or "", with_date=with_date),
+        str(one.attempt or ""),
+        precise_duration((end - start).total_seconds()) if start and end else "",
+        f"{one.size_bytes}, offloaded" if one.result_ref else str(one.size_bytes),
     )
 
 

@@ -1,0 +1,367 @@
+"""Steps: calls that a handler makes once per job, because their results are kept.
+
+A step is done once its result is stored in the job. An attempt that runs the handler again gets the
+kept result in place of another call. The body of a step may so run more than once, if the worker
+dies before the result is stored; its result is stored once.
+
+What the handler gets is always what the kept JSON gives by the function's return annotation, the
+first time as well: code that works with the result works with it in each later attempt.
+
+A step that has to stop with its attempt raises CancelledError, in sync handlers as well. It is no
+Exception: what an `except Exception` undoes must not be undone because a worker drains.
+"""
+
+import asyncio
+import concurrent.futures
+import functools
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from asyncjob.app.errors import (
+    AttemptOverError,
+    Fail,
+    Retry,
+    StepError,
+    StepRefusedError,
+    describe_validation_error,
+)
+from asyncjob.free_json import FreeJsonError, dump, encode
+from asyncjob.json_types import Json, JsonObject
+from asyncjob.lifecycle.step_records import MAX_STEP_KEY_LENGTH, MAX_STEPS
+from asyncjob.tracing.context import step_span
+
+T = TypeVar("T")
+
+MAX_STEP_RESULT_BYTES: Final = 16 * 1024 * 1024
+"""Largest result of a step that is handed to the store, as JSON."""
+
+DEFAULT_PAUSE_SECONDS: Final = 1.0
+LONGEST_PAUSE_SECONDS: Final = 60.0
+"""Pause before a step is tried again by itself: the first, doubled each time up to the second. The
+backoff of the job is for whole attempts, whose lease and slot are given up meanwhile."""
+
+_FINAL_ERRORS: Final = (Fail, Retry, StepError, FreeJsonError, AttemptOverError)
+"""Raised by a step these are for the attempt: the step is not tried again by itself."""
+
+
+class StepStore(Protocol):
+    """Keeps the results of one attempt's steps; called from the handler's thread.
+
+    Futures are filled from any thread. They raise StepRefusedError for what cannot be kept, and
+    AttemptOverError once the attempt is over.
+    """
+
+    def begin(self, key: str) -> "concurrent.futures.Future[None]":
+        """Check that the step may be taken and that the job has room for it."""
+
+    def store(self, key: str, value: Json) -> "concurrent.futures.Future[None]":
+        """Keep the result of a step that has been begun."""
+
+    def load(self, key: str) -> "concurrent.futures.Future[Json]":
+        """Return the result of a step that is done and whose result is kept elsewhere."""
+
+
+class StepRunner(Protocol):
+    """Runs an attempt whose handler may take steps; asked for their store at the first."""
+
+    def open_steps(self) -> StepStore:
+        """Return what keeps the results, the same each time."""
+
+
+class NoSteps:
+    """Stands where nothing keeps results."""
+
+    def open_steps(self) -> StepStore:
+        """Return itself."""
+        return self
+
+    def begin(self, key: str) -> "concurrent.futures.Future[None]":
+        """Refuse."""
+        raise StepError(f"step {key!r}: steps are not available in this runner")
+
+    def store(self, key: str, value: Json) -> "concurrent.futures.Future[None]":  # noqa: ARG002
+        """Refuse."""
+        raise StepError(f"step {key!r}: steps are not available in this runner")
+
+    def load(self, key: str) -> "concurrent.futures.Future[Json]":
+        """Refuse."""
+        raise StepError(f"step {key!r}: steps are not available in this runner")
+
+
+NO_STEPS: Final = NoSteps()
+
+
+@dataclass(frozen=True, slots=True)
+class StepBody:
+    """What a step calls, how its result becomes JSON, and how often it is tried by itself."""
+
+    key: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    adapter: TypeAdapter[Any]
+    retries: int
+    pause: float
+
+    def pause_after(self, tries: int) -> float:
+        """Return how many seconds to wait after this many tries."""
+        return min(self.pause * float(2 ** min(tries - 1, 30)), LONGEST_PAUSE_SECONDS)
+
+    def to_json(self, value: object) -> Json:
+        """Return a result as JSON; raises StepRefusedError."""
+        what = f"the result of step {self.key!r}"
+        try:
+            data = encode(
+                dump(self.adapter, value, what=what), what=what, max_bytes=MAX_STEP_RESULT_BYTES
+            )
+        except FreeJsonError as error:
+            raise StepRefusedError(str(error)) from error
+        except Exception as error:  # a serializer of the handler's own may raise anything
+            raise StepRefusedError(f"{what} is not JSON: {error}") from error
+        plain: Json = orjson.loads(data)
+        return plain
+
+    def from_json(self, plain: Json) -> Any:
+        """Return the result that was kept; raises StepError if it does not fit its type."""
+        try:
+            return self.adapter.validate_json(orjson.dumps(plain))
+        except ValidationError as error:
+            why = describe_validation_error(error)
+        except Exception as error:  # noqa: BLE001  # a validator of the handler's own may raise anything
+            why = f"{type(error).__name__}: {error}"
+        raise StepError(
+            f"the kept result of step {self.key!r} does not fit its type: {why}. Give the step "
+            "another key, or let its type accept what is kept"
+        )
+
+
+class StepCall(Generic[T]):
+    """A step that is asked for: `await` it in an async handler, `.result()` takes it in a sync one.
+
+    Nothing happens before that.
+    """
+
+    def __init__(self, steps: "Steps", body: StepBody) -> None:
+        self._steps = steps
+        self._body = body
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Return the kept result, or take the step."""
+        return self._steps.take(self._body).__await__()
+
+    def result(self) -> T:
+        """Return the kept result, or take the step, in a sync handler."""
+        taken: T = self._steps.take_blocking(self._body)
+        return taken
+
+
+class Steps:
+    """The steps of one attempt.
+
+    `done` has the records of the steps that earlier attempts have taken; `type_` is that of the
+    job, for traces.
+    """
+
+    def __init__(
+        self, done: JsonObject, store: StepStore, stopping: threading.Event, type_: str
+    ) -> None:
+        self._done = done
+        self._store = store
+        self._stopping = stopping
+        self._type = type_
+        self._named: set[str] = set()
+        self._untaken: set[str] = set()
+
+    def call(
+        self,
+        key: str,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        retries: int,
+        pause: float,
+    ) -> StepCall[Any]:
+        """Return the call of a step; raises StepError for what no step can be."""
+        if not 0 < len(key) <= MAX_STEP_KEY_LENGTH or not key.isprintable():
+            raise StepError(
+                f"step {key[:MAX_STEP_KEY_LENGTH]!r}: a key has 1 to {MAX_STEP_KEY_LENGTH} "
+                "printable characters"
+            )
+        if key in self._named:
+            raise StepError(
+                f"step {key!r}: the handler has used this key before in this attempt; give each "
+                "step a key of its own"
+            )
+        if type(retries) is not int or retries < 0 or pause < 0:
+            raise StepError(f"step {key!r}: retries and pause are 0 or more")
+        body = StepBody(key, function, arguments, result_adapter(key, function), retries, pause)
+        if key not in self._done and len(self._done.keys() | self._named) >= MAX_STEPS:
+            raise StepRefusedError(f"step {key!r}: a job keeps {MAX_STEPS} steps, and has them")
+        self._named.add(key)
+        self._untaken.add(key)
+        return StepCall(self, body)
+
+    def check_all_taken(self) -> None:
+        """Raise StepError for a step that was asked for and neither awaited nor taken."""
+        for key in sorted(self._untaken):
+            raise StepError(
+                f"step {key!r} was not taken: `await` it, or call `.result()` in a sync handler"
+            )
+
+    async def take(self, body: StepBody) -> Any:
+        """Return the kept result, or take the step, in an async handler."""
+        self._untaken.discard(body.key)
+        if body.key in self._done:
+            kept = self._kept(body.key)
+            return body.from_json(await _waited(kept) if _is_future(kept) else kept)
+        await _waited(self._begin(body.key))
+        plain = body.to_json(await self._tried(body))
+        await _waited(_checked(self._store.store, body.key, plain))
+        return body.from_json(plain)
+
+    def take_blocking(self, body: StepBody) -> Any:
+        """Return the kept result, or take the step, in a sync handler."""
+        _refuse_in_event_loop(body.key)
+        self._untaken.discard(body.key)
+        if body.key in self._done:
+            kept = self._kept(body.key)
+            return body.from_json(_waited_blocking(kept) if _is_future(kept) else kept)
+        _waited_blocking(self._begin(body.key))
+        plain = body.to_json(self._tried_blocking(body))
+        _waited_blocking(_checked(self._store.store, body.key, plain))
+        return body.from_json(plain)
+
+    def _begin(self, key: str) -> "concurrent.futures.Future[None]":
+        if self._stopping.is_set():
+            raise _stopped(key)
+        return _checked(self._store.begin, key)
+
+    def _kept(self, key: str) -> Any:
+        """Return the kept result, or a future of it where it is kept elsewhere."""
+        record = self._done[key]
+        if isinstance(record, Mapping) and "resultRef" in record:
+            return _checked(self._store.load, key)
+        return record.get("result") if isinstance(record, Mapping) else None
+
+    async def _tried(self, body: StepBody) -> object:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                with step_span(self._type, body.key):
+                    return await _called(body)
+            except _FINAL_ERRORS:
+                raise
+            except Exception:
+                if tries > body.retries:
+                    raise
+            await asyncio.sleep(body.pause_after(tries))
+
+    def _tried_blocking(self, body: StepBody) -> object:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                with step_span(self._type, body.key):
+                    return _called_blocking(body)
+            except _FINAL_ERRORS:
+                raise
+            except Exception:
+                if tries > body.retries:
+                    raise
+            if self._stopping.wait(body.pause_after(tries)):
+                raise _stopped(body.key)
+
+
+async def _called(body: StepBody) -> object:
+    """Call an async function in the handler's task, and a plain one in a thread."""
+    if inspect.iscoroutinefunction(body.function):
+        value: object = await body.function(*body.arguments)
+        return value
+    value = await asyncio.to_thread(body.function, *body.arguments)
+    return await value if inspect.isawaitable(value) else value
+
+
+def _called_blocking(body: StepBody) -> object:
+    value: object = body.function(*body.arguments)
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise StepError(
+            f"step {body.key!r} calls an async function: `await` it, in an async handler"
+        )
+    return value
+
+
+def _checked(call: Callable[..., T], key: str, *arguments: Any) -> T:
+    """Call the store; an attempt that is over ends the step as a stop does."""
+    try:
+        return call(key, *arguments)
+    except AttemptOverError as error:
+        raise _stopped(key) from error
+
+
+def _stopped(key: str) -> asyncio.CancelledError:
+    return asyncio.CancelledError(f"step {key!r}: the attempt has to stop")
+
+
+def _is_future(value: object) -> bool:
+    return isinstance(value, concurrent.futures.Future)
+
+
+async def _waited(future: "concurrent.futures.Future[T]") -> T:
+    """Wait for the store; a handler that is stopped meanwhile does not call the write back."""
+    try:
+        return await asyncio.shield(asyncio.wrap_future(future))
+    except AttemptOverError as error:
+        raise asyncio.CancelledError(str(error)) from error
+
+
+def _waited_blocking(future: "concurrent.futures.Future[T]") -> T:
+    try:
+        return future.result()
+    except (AttemptOverError, concurrent.futures.CancelledError) as error:
+        raise asyncio.CancelledError(str(error)) from error
+
+
+def _refuse_in_event_loop(key: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise StepError(f"step {key!r}: result() would block the event loop; await it instead")
+
+
+def result_adapter(key: str, function: Callable[..., Any]) -> TypeAdapter[Any]:
+    """Return what checks the results of a function by its annotation; any JSON without one."""
+    try:
+        hint = _unwrapped(get_type_hints(_annotated(function)).get("return", Any))
+        return _adapter(hint)
+    except Exception as error:  # an annotation may name anything, or nothing that is there
+        raise StepError(f"step {key!r}: its result cannot be checked: {error}") from error
+
+
+def _annotated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that has the annotations: of a partial, or of an object to call."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    called: Callable[..., Any] = type(function).__call__
+    return called
+
+
+def _unwrapped(hint: Any) -> Any:
+    """Return the type that awaiting gives, where a plain function returns an awaitable."""
+    if get_origin(hint) in (Awaitable, Coroutine) and get_args(hint):
+        return get_args(hint)[-1]
+    return hint
+
+
+@functools.lru_cache(maxsize=256)
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint)
