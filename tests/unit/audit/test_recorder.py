@@ -319,11 +319,24 @@ def test_digests_stand_in_the_place_of_what_may_be_secret_or_large() -> None:
     assert b"hunter2" not in orjson.dumps(recorded_object(template, "asynccronjobs", whole=True))
 
 
+def test_a_digest_stands_in_the_place_of_each_step_s_result() -> None:
+    steps = {"charge": {"attempt": 1, "result": {"card": "hunter2"}}, "ship": {"attempt": 2}}
+    job = a_job("one", "1", steps=steps)
+    kept: Any = recorded_object(job, "asyncjobs", whole=False)["status"]
+    assert b"hunter2" not in orjson.dumps(kept)
+    charge = kept["steps"]["charge"]
+    assert digest_of_recorded(charge.pop("result")) == value_digest({"card": "hunter2"})
+    assert kept["steps"] == {"charge": {"attempt": 1}, "ship": {"attempt": 2}}
+    whole: Any = recorded_object(job, "asyncjobs", whole=True)
+    assert whole["status"]["steps"] == steps
+    assert job["status"]["steps"]["charge"]["result"] == {"card": "hunter2"}
+
+
 def test_what_is_nested_too_deeply_is_recorded_all_the_same() -> None:
     deep: Any = 1
     for _ in range(900):
         deep = [deep]
-    job = a_job("deep", "1")
+    job = a_job("deep", "1", steps={"a": {"result": deep}})
     job["spec"]["payload"] = deep
     for whole in (False, True):
         assert orjson.dumps(recorded_object(job, "asyncjobs", whole=whole))

@@ -19,6 +19,7 @@ PLACES = {
     "payload": '{"metadata": {"name": "n"}, "spec": {"payload": %s}}',
     "jobTemplate": '{"metadata": {"name": "n"}, "spec": {"jobTemplate": {"spec": %s}}}',
     "result": '{"metadata": {"name": "n"}, "spec": {}, "status": {"result": %s}}',
+    "steps": '{"metadata": {"name": "n"}, "spec": {}, "status": {"steps": {"a": {"result": %s}}}}',
 }
 
 
@@ -36,7 +37,7 @@ def test_nothing_of_an_event_is_too_deep_for_kopf(place: str) -> None:
     text = f'{{"type": "ADDED", "object": {PLACES[place] % DEEP}}}'
     seen = json.loads(readable_line(text.encode()))
     assert (seen["type"], seen["object"]["metadata"]) == ("ADDED", {"name": "n"})
-    assert place not in seen["object"]["metadata"] | seen["object"]["spec"]
+    assert place not in json.dumps(seen["object"])
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -20,7 +20,7 @@ MAX_PASSED_BRACKETS: Final = 200
 _NOT_SHOWN: Final = {
     "metadata": ("managedFields",),
     "spec": ("payload", "jobTemplate"),
-    "status": ("checkpoint", "result"),
+    "status": ("checkpoint", "result", "steps"),
 }
 """All the free JSON that there is."""
 

@@ -1,7 +1,8 @@
 """Which part of an object is recorded, and how.
 
-Payloads, results and checkpoints may be large, secret, or nested deeper than can be written. Unless
-they are asked for, a digest stands in their place: enough to tell whether two are the same.
+Payloads, results (those of steps too) and checkpoints may be large, secret, or nested deeper than
+can be written. Unless they are asked for, a digest stands in their place: enough to tell whether
+two are the same.
 """
 
 from collections.abc import Mapping
@@ -38,11 +39,27 @@ def recorded_object(obj: JsonObject, resource: str, *, whole: bool) -> JsonObjec
     for part, fields in _FREE_FIELDS.items():
         value: dict[str, Json] = dict(child(obj, part))
         if resource == JOBS:
-            for name in fields:
-                if name in value and (not whole or is_deeper(value[name], _MAX_LEVELS)):
-                    value[name] = digest_in_place(value[name])
+            _hide(value, fields, whole=whole)
+            if part == "status" and "steps" in value:
+                value["steps"] = _recorded_steps(child(value, "steps"), whole=whole)
         kept[part] = value
     return kept
+
+
+def _recorded_steps(steps: JsonObject, *, whole: bool) -> JsonObject:
+    recorded: dict[str, Json] = {}
+    for key in steps:
+        record = dict(child(steps, key))
+        _hide(record, ("result",), whole=whole)
+        recorded[key] = record
+    return recorded
+
+
+def _hide(value: dict[str, Json], fields: tuple[str, ...], *, whole: bool) -> None:
+    """Put digests in the place of fields of free JSON."""
+    for name in fields:
+        if name in value and (not whole or is_deeper(value[name], _MAX_LEVELS)):
+            value[name] = digest_in_place(value[name])
 
 
 _MANAGED: Final = "managedFields"
