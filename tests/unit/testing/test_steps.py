@@ -230,6 +230,24 @@ async def test_a_step_that_nobody_takes_is_an_error() -> None:
     assert "step 'charge' was not taken" in str(run.error)
 
 
+async def test_a_step_is_taken_once_however_often_its_call_is_awaited() -> None:
+    async def twice(job: JobContext) -> None:
+        step = job.step("charge", charge, 1)
+        await step
+        await step
+
+    def twice_in_sync(job: JobContext) -> None:
+        step = job.step("pack", pack, Receipt(number=1, day=date(2026, 1, 2)))
+        step.result()
+        step.result()
+
+    for handler in (twice, twice_in_sync):
+        run = await run_handler(app_of(handler), "order")
+        assert isinstance(run.error, StepError)
+        assert "was taken before in this attempt" in str(run.error)
+    assert CALLS == ["charge 1", "pack 1 in False"]
+
+
 async def test_a_sync_step_that_would_block_the_loop_and_an_async_one_without_it_are_refused() -> (
     None
 ):

@@ -1,8 +1,10 @@
 """Where the results of steps are kept, and what a full job or a stopped attempt means for them."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,16 @@ import pytest
 from asyncjob import JobContext, StepError, StepRefusedError, WorkerApp
 from asyncjob.app.context import Stop
 from asyncjob.app.errors import AttemptOverError
-from asyncjob.errors import TooLargeError
+from asyncjob.errors import TooLargeError, UnknownOutcomeError
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.step_records import MAX_JOB_BYTES, MAX_STEP_BYTES, step_record
 from asyncjob.offload import Address
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
-from asyncjob_worker.execution.attempt_steps import AttemptSteps
+from asyncjob_worker.execution.attempt_steps import SETTLE_SECONDS, AttemptSteps
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.step_writer import StepWriter
 from asyncjob_worker.settings import OffloadSettings, Settings
+from asyncjob_worker.worker import RELEASE_SECONDS
 from support.parts.callbacks import ignore, no_children
 from support.parts.worker_parts import NOW, ScriptedSession, held, job, no_cluster
 
@@ -206,6 +209,96 @@ async def test_a_handler_that_is_stopped_while_its_step_is_stored_has_it_stored(
     assert len(bench.session.made("json_patch")) == 1
 
 
+def stopping_body(of: HeldJob, why: Stop, end: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a plain function that has the attempt stopped, and ends a while after that."""
+
+    def body() -> Any:
+        of.stop(why)
+        time.sleep(0.1)
+        return end()
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [
+        (Stop.DRAINING, Reason.RELEASED),
+        (Stop.CANCELLED, Reason.CANCEL_REQUESTED),
+        (Stop.TIMED_OUT, Reason.EXECUTION_TIMEOUT),
+    ],
+)
+async def test_a_plain_step_that_ends_after_the_stop_of_its_async_handler_is_stored(
+    why: Stop, reason: Reason
+) -> None:
+    of, undone, bench = held(), [], AttemptHarness()
+
+    async def handler(job: JobContext) -> None:
+        try:
+            await job.step("0", stopping_body(of, why, lambda: "paid"))
+        except Exception:
+            undone.append(1)
+            raise
+        undone.append(2)
+
+    move = await bench.run(handler, of)
+    assert (move.reason, bench.record(0)["result"], undone) == (reason, "paid", [])
+
+
+@pytest.mark.parametrize("end", [lambda: 1 / 0, lambda: LARGE, lambda: asyncio.sleep(0)])
+async def test_a_plain_step_without_a_result_to_keep_undoes_nothing_after_the_stop(
+    end: Callable[[], Any],
+) -> None:
+    of, undone, bench = held(), [], AttemptHarness()
+
+    async def handler(job: JobContext) -> None:
+        try:
+            await job.step("0", stopping_body(of, Stop.DRAINING, end), retries=3)
+        except Exception:
+            undone.append(1)
+            raise
+
+    move = await bench.run(handler, of)
+    assert (move.target, move.reason, undone) == (Phase.QUEUED, Reason.RELEASED, [])
+    assert bench.session.calls == []
+
+
+async def test_a_time_limit_of_the_handler_s_own_does_not_wait_for_a_plain_step() -> None:
+    go_on = threading.Event()
+
+    async def handler(job: JobContext) -> str:
+        try:
+            async with asyncio.timeout(0.05):
+                await job.step("slow", go_on.wait, 10)
+        except TimeoutError:
+            go_on.set()
+            return "late"
+        return "never"
+
+    assert (await AttemptHarness().run(handler, held())).fields["result"] == "late"
+
+
+async def test_the_end_of_a_stopped_handler_waits_until_a_step_is_stored() -> None:
+    of = held()
+
+    def stop(_: object) -> Any:
+        of.stop(Stop.DRAINING)
+        return UnknownOutcomeError("no answer to PATCH")
+
+    bench = AttemptHarness(json_patch=[stop, {}], get=[job()])
+
+    async def handler(job: JobContext) -> None:
+        await job.step("charge", lambda: "paid")
+
+    assert (await bench.run(handler, of)).reason is Reason.RELEASED
+    assert len(bench.session.made("json_patch")) == 2
+    assert bench.stored
+
+
+async def test_the_end_of_a_handler_waits_for_a_step_no_longer_than_a_drain_can() -> None:
+    assert SETTLE_SECONDS < RELEASE_SECONDS / 2
+
+
 async def test_a_step_that_is_done_costs_no_request() -> None:
     kept = step_record(attempt=1, started=NOW, now=NOW, size=4, result="paid")
 
@@ -226,6 +319,34 @@ async def test_a_sync_handler_takes_steps_in_its_thread_and_the_loop_writes_them
     move = await bench.run(handler, held())
     assert move.fields["result"] == ["A", "B"]
     assert len(bench.session.made("json_patch")) == 2
+
+
+async def test_steps_that_threads_of_a_sync_handler_take_at_once_have_one_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[AttemptSteps] = []
+
+    def slowly(*arguments: Any) -> AttemptSteps:
+        time.sleep(0.05)
+        made.append(AttemptSteps(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr("asyncjob_worker.execution.attempt.AttemptSteps", slowly)
+
+    def handler(job: JobContext) -> list[str]:
+        def take(key: str) -> str:
+            try:
+                return job.step(key, str.upper, key).result()
+            except StepError:
+                return "named before"
+
+        with ThreadPoolExecutor(4) as threads:
+            return sorted(threads.map(take, "abab"))
+
+    bench = AttemptHarness()
+    move = await bench.run(handler, held())
+    assert move.fields["result"] == ["A", "B", "named before", "named before"]
+    assert (len(made), len(bench.session.made("json_patch"))) == (1, 2)
 
 
 @pytest.mark.parametrize("knows", [True, False])

@@ -125,6 +125,7 @@ async def test_a_job_that_was_not_read_as_a_whole_runs_only_where_nothing_of_it_
     for move in (
         await attempt(depth, cut=True),
         await attempt(careless, cut=True, checkpoint={"cut": None}),
+        await attempt(careless, cut=True, steps={"a": {"attempt": 1, "result": {"cut": None}}}),
     ):
         assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.INVALID_PAYLOAD)
         assert error(move)[1] == "the job is nested deeper than 1000 levels; submit it flatter"

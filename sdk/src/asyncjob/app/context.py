@@ -132,6 +132,7 @@ class JobContext:
         self._submissions: list[ChildSubmission] = []
         self._step_runner: StepRunner = steps or NO_STEPS
         self._opened_steps: Steps | None = None
+        self._opening = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -285,10 +286,11 @@ class JobContext:
 
     @property
     def _steps(self) -> Steps:
-        if self._opened_steps is None:
-            info = self.info
-            self._opened_steps = Steps(info.steps, self.step_store, self._stopping, info.type)
-        return self._opened_steps
+        with self._opening:  # a sync handler may ask in several threads
+            if self._opened_steps is None:
+                info = self.info
+                self._opened_steps = Steps(info.steps, self.step_store, self._stopping, info.type)
+            return self._opened_steps
 
     def submit(
         self,

@@ -13,6 +13,7 @@ Exception: what an `except Exception` undoes must not be undone because a worker
 
 import asyncio
 import concurrent.futures
+import contextvars
 import functools
 import inspect
 import threading
@@ -176,6 +177,7 @@ class Steps:
         self._type = type_
         self._named: set[str] = set()
         self._untaken: set[str] = set()
+        self._lock = threading.Lock()
 
     def call(
         self,
@@ -191,19 +193,23 @@ class Steps:
                 f"step {key[:MAX_STEP_KEY_LENGTH]!r}: a key has 1 to {MAX_STEP_KEY_LENGTH} "
                 "printable characters"
             )
+        if type(retries) is not int or retries < 0 or pause < 0:
+            raise StepError(f"step {key!r}: retries and pause are 0 or more")
+        body = StepBody(key, function, arguments, result_adapter(key, function), retries, pause)
+        with self._lock:
+            self._name(key)
+        return StepCall(self, body)
+
+    def _name(self, key: str) -> None:
         if key in self._named:
             raise StepError(
                 f"step {key!r}: the handler has used this key before in this attempt; give each "
                 "step a key of its own"
             )
-        if type(retries) is not int or retries < 0 or pause < 0:
-            raise StepError(f"step {key!r}: retries and pause are 0 or more")
-        body = StepBody(key, function, arguments, result_adapter(key, function), retries, pause)
         if key not in self._done and len(self._done.keys() | self._named) >= MAX_STEPS:
             raise StepRefusedError(f"step {key!r}: a job keeps {MAX_STEPS} steps, and has them")
         self._named.add(key)
         self._untaken.add(key)
-        return StepCall(self, body)
 
     def check_all_taken(self) -> None:
         """Raise StepError for a step that was asked for and neither awaited nor taken."""
@@ -214,19 +220,26 @@ class Steps:
 
     async def take(self, body: StepBody) -> Any:
         """Return the kept result, or take the step, in an async handler."""
-        self._untaken.discard(body.key)
+        self._mark_taken(body.key)
         if body.key in self._done:
             kept = self._kept(body.key)
             return body.from_json(await _waited(kept) if _is_future(kept) else kept)
         await _waited(self._begin(body.key))
-        plain = body.to_json(await self._tried(body))
-        await _waited(_checked(self._store.store, body.key, plain))
+        value, stopped = await self._tried(body)
+        try:
+            plain = body.to_json(value)
+            await _waited(_checked(self._store.store, body.key, plain))
+        except Exception:
+            if stopped is None:
+                raise
+        if stopped is not None:
+            raise stopped
         return body.from_json(plain)
 
     def take_blocking(self, body: StepBody) -> Any:
         """Return the kept result, or take the step, in a sync handler."""
         _refuse_in_event_loop(body.key)
-        self._untaken.discard(body.key)
+        self._mark_taken(body.key)
         if body.key in self._done:
             kept = self._kept(body.key)
             return body.from_json(_waited_blocking(kept) if _is_future(kept) else kept)
@@ -234,6 +247,16 @@ class Steps:
         plain = body.to_json(self._tried_blocking(body))
         _waited_blocking(_checked(self._store.store, body.key, plain))
         return body.from_json(plain)
+
+    def _mark_taken(self, key: str) -> None:
+        """Raise StepError for a step that is taken a second time: its body would run again."""
+        with self._lock:
+            if key in self._untaken:
+                self._untaken.remove(key)
+                return
+        raise StepError(
+            f"step {key!r} was taken before in this attempt: keep its result in a variable"
+        )
 
     def _begin(self, key: str) -> "concurrent.futures.Future[None]":
         if self._stopping.is_set():
@@ -247,13 +270,13 @@ class Steps:
             return _checked(self._store.load, key)
         return record.get("result") if isinstance(record, Mapping) else None
 
-    async def _tried(self, body: StepBody) -> object:
+    async def _tried(self, body: StepBody) -> "_Called":
         tries = 0
         while True:
             tries += 1
             try:
                 with step_span(self._type, body.key):
-                    return await _called(body)
+                    return await _called(body, self._stopping)
             except _FINAL_ERRORS:
                 raise
             except Exception:
@@ -277,13 +300,51 @@ class Steps:
                 raise _stopped(body.key)
 
 
-async def _called(body: StepBody) -> object:
-    """Call an async function in the handler's task, and a plain one in a thread."""
+_Called = tuple[object, asyncio.CancelledError | None]
+"""What a body has returned, and the stop of the attempt that came meanwhile."""
+
+
+async def _called(body: StepBody, stopping: threading.Event) -> _Called:
+    """Call an async function in the handler's task, and a plain one in a thread.
+
+    A thread cannot be interrupted: where the attempt has to stop, what the body returns is waited
+    for, so that it can be kept.
+    """
     if inspect.iscoroutinefunction(body.function):
-        value: object = await body.function(*body.arguments)
-        return value
-    value = await asyncio.to_thread(body.function, *body.arguments)
-    return await value if inspect.isawaitable(value) else value
+        return await body.function(*body.arguments), None
+    call = functools.partial(contextvars.copy_context().run, body.function, *body.arguments)
+    thread = asyncio.get_running_loop().run_in_executor(None, call)
+    stopped = await _stop_before_end(thread, stopping)
+    if stopped is None:
+        value: object = thread.result()
+        return (await value if inspect.isawaitable(value) else value), None
+    if thread.cancelled() or thread.exception() is not None:
+        raise stopped
+    value = thread.result()
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise stopped
+    return value, stopped
+
+
+async def _stop_before_end(
+    thread: "asyncio.Future[object]", stopping: threading.Event
+) -> asyncio.CancelledError | None:
+    """Wait for a thread's end, and return the stop of the attempt if it came before.
+
+    Any other cancellation, such as a time limit of the handler's own, goes on at once.
+    """
+    stopped: asyncio.CancelledError | None = None
+    while not thread.done():
+        try:
+            await asyncio.wait({thread})
+        except asyncio.CancelledError as error:
+            if not stopping.is_set():
+                thread.cancel()
+                raise
+            stopped = error
+    return stopped
 
 
 def _called_blocking(body: StepBody) -> object:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -89,6 +90,7 @@ class Attempt:
         self._on_start = on_start
         self._children = services.children(held)
         self._steps: AttemptSteps | None = None
+        self._opening = threading.Lock()
         self._loop = asyncio.get_running_loop()
         self.abandoned: HandlerFuture | None = None
 
@@ -110,11 +112,12 @@ class Attempt:
     def open_steps(self) -> AttemptSteps:
         """Return what keeps the results of steps, made for the first: most jobs have none.
 
-        Called from the handler's thread.
+        Called from the handler's threads.
         """
-        if self._steps is None:
-            self._steps = AttemptSteps(self._services.steps, self._held, self._loop)
-        return self._steps
+        with self._opening:
+            if self._steps is None:
+                self._steps = AttemptSteps(self._services.steps, self._held, self._loop)
+            return self._steps
 
     async def _run_handler(self, payload: object) -> PhaseChange | None:
         try:

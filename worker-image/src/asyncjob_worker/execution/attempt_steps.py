@@ -46,9 +46,10 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-SETTLE_SECONDS: Final = 5.0
+SETTLE_SECONDS: Final = 2.0
 """How long a handler's end waits for steps that are being stored: their bodies are over, and would
-run again. A write takes milliseconds; an API server that is away must not hold up the outcome."""
+run again. A write takes milliseconds; an API server that is away must not hold up the outcome, for
+which a worker that drains has RELEASE_SECONDS in all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from asyncjob.deep_json import MAX_PARSED_LEVELS
 from asyncjob.errors import AsyncJobError, ForbiddenError, ObjectNotFoundError
 from asyncjob.free_json import FreeJsonError, parse
 from asyncjob.json_types import Json, JsonObject, child, opt_text, text
+from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.offload import AddressError, IntegrityError, ObjectTooLargeError
 from asyncjob.offload.addresses import split_checksum
 from asyncjob.offload.transfer import check_digest
@@ -102,8 +103,9 @@ class PayloadReader:
         Raises PayloadError and ValidationError where no retry would help, and AttemptStopped if the
         attempt has to stop meanwhile. Any other error fails the attempt.
         """
-        # What is read without being used may have been cut; a checkpoint may have been as well.
-        if held.too_deep and (handler.takes_payload or held.status.get("checkpoint") is not None):
+        # What is read without being used may have been cut; a checkpoint or step may have been too.
+        kept = held.status.get("checkpoint") is not None or steps_of(held.status)
+        if held.too_deep and (handler.takes_payload or kept):
             raise PayloadError(
                 f"the job is nested deeper than {MAX_PARSED_LEVELS} levels; submit it flatter"
             )
