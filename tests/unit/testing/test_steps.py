@@ -98,7 +98,7 @@ async def test_a_handler_knows_which_steps_are_done() -> None:
 
 
 async def test_lambdas_partials_bound_methods_and_objects_are_steps() -> None:
-    class Shop:
+    class OrderHandlers:
         def close(self) -> int:
             return 1
 
@@ -111,8 +111,8 @@ async def test_lambdas_partials_bound_methods_and_objects_are_steps() -> None:
     async def handler(job: JobContext) -> None:
         assert await job.step("lambda", lambda: 5) == 5
         assert await job.step("partial", functools.partial(charge, 3)) == await charge(3)
-        assert await job.step("object", Shop(), 4) == await charge(4)
-        assert await job.step("bound", Shop().close) == 1
+        assert await job.step("object", OrderHandlers(), 4) == await charge(4)
+        assert await job.step("bound", OrderHandlers().close) == 1
         assert await job.step("awaitable", later, 5) == await charge(5)
         assert await job.step("nothing", {1: 2}.get, 3) is None
 

@@ -29,7 +29,7 @@ from support.parts.worker_parts import NOW, ScriptedSession, held, job, no_clust
 LARGE = "x" * MAX_STEP_BYTES
 
 
-class Bench:
+class AttemptHarness:
     """A held job, and what its steps are written to."""
 
     def __init__(self, folder: Path | None = None, **script: Any) -> None:
@@ -86,7 +86,7 @@ def stored_file(folder: Path) -> Path:
 
 
 async def test_each_step_is_one_write_and_is_counted_with_its_type() -> None:
-    bench, of = Bench(), held()
+    bench, of = AttemptHarness(), held()
     one, two = await bench.keep(of, {"a": None}, None)
     assert (one["result"], one["sizeBytes"], one["attempt"]) == ({"a": None}, 10, of.job.attempt)
     assert "result" not in two
@@ -95,7 +95,7 @@ async def test_each_step_is_one_write_and_is_counted_with_its_type() -> None:
 
 
 async def test_a_large_result_is_offloaded_and_read_again_by_a_later_attempt(folder: Path) -> None:
-    bench = Bench(folder)
+    bench = AttemptHarness(folder)
     (record,) = await bench.keep(held(), LARGE)
     assert "result" not in record
     assert record["resultRef"]["sizeBytes"] == record["sizeBytes"] == MAX_STEP_BYTES + 2
@@ -106,7 +106,7 @@ async def test_a_large_result_is_offloaded_and_read_again_by_a_later_attempt(fol
 async def test_an_offloaded_result_that_is_gone_or_changed_is_an_error_that_names_the_step(
     folder: Path,
 ) -> None:
-    bench = Bench(folder)
+    bench = AttemptHarness(folder)
     (record,) = await bench.keep(held(), LARGE)
     stored_file(folder).write_text('"other"')
     with pytest.raises(StepError, match=r"step '0' cannot be read.*sha256"):
@@ -117,7 +117,7 @@ async def test_an_offloaded_result_that_is_gone_or_changed_is_an_error_that_name
 
 
 async def test_results_beyond_256_kib_in_all_are_offloaded(folder: Path) -> None:
-    records = await Bench(folder).keep(held(), *["x" * 60_000] * 6)
+    records = await AttemptHarness(folder).keep(held(), *["x" * 60_000] * 6)
     assert ["result" in one for one in records] == [True] * 4 + [False] * 2
 
 
@@ -132,7 +132,7 @@ async def test_a_full_job_keeps_a_result_elsewhere(folder: Path, full_by: str) -
             of.checkpoint(filling)
         case "metadata":
             of.metadata = {"managedFields": [filling]}
-    small, large = await Bench(folder).keep(of, "x", "x" * 50_000)
+    small, large = await AttemptHarness(folder).keep(of, "x", "x" * 50_000)
     assert ("result" in small, "resultRef" in large) == (True, True)
 
 
@@ -143,7 +143,7 @@ async def test_a_job_without_room_takes_no_step_at_all() -> None:
     async def handler(job: JobContext) -> None:
         await job.step("charge", lambda: called.append(1))
 
-    move = await Bench().run(handler, of)
+    move = await AttemptHarness().run(handler, of)
     assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.RESULT_REFUSED)
     assert "step 'charge'" in move.fields["message"]
     assert called == []
@@ -153,14 +153,14 @@ async def test_a_result_that_no_store_takes_ends_the_job_and_names_the_step() ->
     async def handler(job: JobContext) -> None:
         await job.step("read", lambda: LARGE)
 
-    move = await Bench().run(handler, held())
+    move = await AttemptHarness().run(handler, held())
     assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.RESULT_REFUSED)
     assert "step 'read'" in move.fields["message"]
     assert "--offload-url" in move.fields["message"]
 
 
 async def test_what_the_api_server_finds_too_large_is_offloaded(folder: Path) -> None:
-    bench = Bench(folder, json_patch=[TooLargeError("too large"), {}], get=[job()])
+    bench = AttemptHarness(folder, json_patch=[TooLargeError("too large"), {}], get=[job()])
     steps = bench.steps(held())
     await asyncio.wrap_future(steps.begin("0"))
     await asyncio.wrap_future(steps.store("0", "small"))
@@ -169,7 +169,7 @@ async def test_what_the_api_server_finds_too_large_is_offloaded(folder: Path) ->
 
 
 async def test_what_the_api_server_finds_too_large_without_a_store_is_refused() -> None:
-    steps = Bench(json_patch=[TooLargeError("too large")], get=[job()]).steps(held())
+    steps = AttemptHarness(json_patch=[TooLargeError("too large")], get=[job()]).steps(held())
     await asyncio.wrap_future(steps.begin("0"))
     with pytest.raises(StepRefusedError, match=r"step '0'.*--offload-url"):
         await asyncio.wrap_future(steps.store("0", "small"))
@@ -177,7 +177,7 @@ async def test_what_the_api_server_finds_too_large_without_a_store_is_refused() 
 
 @pytest.mark.parametrize("why", [Stop.DRAINING, Stop.CANCELLED, Stop.TIMED_OUT])
 async def test_a_stopped_attempt_begins_no_step_but_stores_what_is_over(why: Stop) -> None:
-    bench, of = Bench(), held()
+    bench, of = AttemptHarness(), held()
     steps = bench.steps(of)
     await asyncio.wrap_future(steps.begin("0"))
     of.stop(why)
@@ -194,7 +194,7 @@ async def test_a_handler_that_is_stopped_while_its_step_is_stored_has_it_stored(
         of.stop(Stop.DRAINING)
         return {}
 
-    bench = Bench(json_patch=[stop])
+    bench = AttemptHarness(json_patch=[stop])
 
     async def handler(job: JobContext) -> None:
         try:
@@ -305,7 +305,7 @@ async def test_a_step_that_is_done_costs_no_request() -> None:
     async def handler(job: JobContext) -> str:
         return await job.step("charge", lambda: "again")
 
-    bench = Bench()
+    bench = AttemptHarness()
     move = await bench.run(handler, held(steps={"charge": kept}))
     assert move.fields["result"] == "paid"
     assert bench.session.calls == []
@@ -315,7 +315,7 @@ async def test_a_sync_handler_takes_steps_in_its_thread_and_the_loop_writes_them
     def handler(job: JobContext) -> list[str]:
         return [job.step(key, str.upper, key).result() for key in "ab"]
 
-    bench = Bench()
+    bench = AttemptHarness()
     move = await bench.run(handler, held())
     assert move.fields["result"] == ["A", "B"]
     assert len(bench.session.made("json_patch")) == 2
@@ -363,7 +363,7 @@ async def test_a_sync_handler_that_is_stopped_undoes_nothing(knows: bool) -> Non
             undone.append(1)
             raise
 
-    bench = Bench()
+    bench = AttemptHarness()
     move = await bench.run(handler, of)
     assert (move.target, move.reason, undone) == (Phase.QUEUED, Reason.RELEASED, [])
     assert bench.session.calls == []
