@@ -18,6 +18,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
@@ -226,15 +227,17 @@ class Steps:
             return body.from_json(await _waited(kept) if _is_future(kept) else kept)
         await _waited(self._begin(body.key))
         value, stopped = await self._tried(body)
-        try:
-            plain = body.to_json(value)
-            await _waited(_checked(self._store.store, body.key, plain))
-        except Exception:
-            if stopped is None:
-                raise
         if stopped is not None:
+            with suppress(Exception):  # the stop is what counts; the next attempt takes it again
+                await self._keep(body, value)
             raise stopped
-        return body.from_json(plain)
+        return body.from_json(await self._keep(body, value))
+
+    async def _keep(self, body: StepBody, value: object) -> Json:
+        """Store a result, and return it as it is stored."""
+        plain = body.to_json(value)
+        await _waited(_checked(self._store.store, body.key, plain))
+        return plain
 
     def take_blocking(self, body: StepBody) -> Any:
         """Return the kept result, or take the step, in a sync handler."""
