@@ -19,7 +19,7 @@ from asyncjob.rules.job_policies import OWNERSHIP_POLICY
 from asyncjob.schema.manifests import manifests, mutating_manifests
 from asyncjob.schema.structural import PRESERVE, VALIDATIONS
 from asyncjob_bench.harness.site import site
-from asyncjob_bench.parts.allocation import three_writes
+from asyncjob_bench.parts.ceiling import three_writes
 from asyncjob_bench.parts.part import Numbers, Scale
 from asyncjob_bench.stats.results import Row, round_order
 from asyncjob_dev.environment.components import DEV_MANIFESTS

@@ -54,6 +54,7 @@ SMALL = {
 """Modules under 60 lines with one importer, and why they stand alone."""
 
 LONG = {
+    "asyncjob.app.steps": "one step from its call to its kept result, awaited and blocking",
     "asyncjob_worker.isolation.protocol": "each message is written and read side by side",
     "asyncjob_operator.operator": "the wiring of one process, from its start to its stop",
     "asyncjob_operator.controllers.cron_job_reconciler": "all writes of cron jobs and their runs",

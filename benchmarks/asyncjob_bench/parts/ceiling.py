@@ -4,18 +4,23 @@ Raw: on AsyncJobs, with schema and policies. Bare: on a custom resource without 
 columns, selectors or policies; the difference is the price of the rules.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from asyncjob.names import API_VERSION, JOB_KIND, JOBS
+import orjson
+
+from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection_path
 from asyncjob_bench.harness.generator import GeneratorReport, generate, whole_life
-from asyncjob_bench.harness.site import Site
+from asyncjob_bench.harness.site import Site, site
 from asyncjob_bench.harness.space import RBAC, PodToken, Space
 from asyncjob_bench.harness.templates import Step
-from asyncjob_bench.parts.part import Numbers, PartContext
+from asyncjob_bench.parts.part import Numbers, PartContext, Scale
 from asyncjob_bench.stats.results import OTHERS
 from asyncjob_bench.stats.usage import API_SERVER, Usage, cpu_row
 from asyncjob_dev.api import Api, Object
+from asyncjob_dev.environment.components import MANIFESTS
 from asyncjob_dev.errors import ApiStatusError
 from asyncjob_dev.process import wait_until
 
@@ -94,6 +99,71 @@ def generate_with_usage(
     return report, used.with_client(report.cpu_seconds)
 
 
+# ---- what it allocates: repeats within two hundredths from run to run, which CPU time does not
+
+
+MEMORY: Final = "go_memstats_alloc_bytes_total"
+PIECES: Final = "go_memstats_mallocs_total"
+KIB: Final = 1024
+THOUSAND: Final = 1000
+PER_JOB: Final = "KiB/job"
+MUTATING: Final = MANIFESTS[0] / "mutating"
+
+
+@contextmanager
+def untracked() -> Iterator[Site]:
+    """Run a control plane that drops managedFields of jobs that nobody applies.
+
+    `policies.mutating` of the chart asks for that.
+    """
+    with site(controllers=False, manifests=(*MANIFESTS, MUTATING)) as here:
+        yield here
+
+
+@contextmanager
+def tracked() -> Iterator[Site]:
+    """Run one that tracks all fields, as without `policies.mutating`."""
+    with site(controllers=False) as here:
+        yield here
+
+
+def measure_untracked(context: PartContext) -> Numbers:
+    """Return what a plain job costs where nobody applies."""
+    return {"api_alloc_kib_per_job": three_writes(context.site, context.scale)[PER_JOB]}
+
+
+def measure_tracked(context: PartContext) -> Numbers:
+    """Return what it costs with all its fields tracked."""
+    return {"api_alloc_kib_per_job_tracked": three_writes(context.site, context.scale)[PER_JOB]}
+
+
+def three_writes(here: Site, scale: Scale) -> Numbers:
+    """Return what one job costs the API server, by the three writes of the generator."""
+    with here.space("price") as space:
+        pods, steps = pod_tokens(space, scale.workers), whole_life(space)
+        generate(space, steps, scale.warm_up, workers=pods, prefix="warm-up-")
+        before, cpu = here.metrics(), here.usage()
+        generate(space, steps, scale.priced_jobs, workers=pods, connections=CONNECTIONS)
+        after, used = here.metrics(), here.usage() - cpu
+        size = _stored_bytes(here, space.name)
+    jobs = scale.priced_jobs
+    return {
+        PER_JOB: (after.total(MEMORY) - before.total(MEMORY)) / jobs / KIB,
+        "thousand pieces/job": (after.total(PIECES) - before.total(PIECES)) / jobs / THOUSAND,
+        "CPU ms/job": used.per_job(jobs)[API_SERVER],
+        "bytes": float(size),
+    }
+
+
+def _stored_bytes(here: Site, namespace: str) -> int:
+    """Return the size of a finished job as JSON, which is how etcd holds it."""
+    text = here.read(f"{collection_path(namespace, JOBS)}?limit=1")
+    [job] = orjson.loads(text)["items"]
+    return len(orjson.dumps(job))
+
+
+# ---- without rules
+
 GROUP: Final = "bare.bench.local"
 VERSION: Final = "v1"
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -127,7 +197,7 @@ def _bare_step(step: Step) -> Step:
     )
 
 
-def _prepare(site: Site, space: Space) -> None:
+def _prepare(here: Site, space: Space) -> None:
     """Define the resource, unless an earlier round has, and let this namespace's accounts write."""
     try:
         space.api.create(CRDS, _definition())
@@ -139,7 +209,7 @@ def _prepare(site: Site, space: Space) -> None:
     space.api.create(f"{path}/rolebindings", _binding(space.name))
     wait_until(lambda: _served(space.api), "the bare resource", within=WITHIN_SECONDS)
     wait_until(lambda: _allowed(space), "the right to write it", within=WITHIN_SECONDS)
-    site.await_collector(GROUP)
+    here.await_collector(GROUP)
 
 
 def _definition() -> Object:

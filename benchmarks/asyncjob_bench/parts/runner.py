@@ -12,7 +12,6 @@ from typing import Final
 from asyncjob_bench.errors import LeftOutError
 from asyncjob_bench.harness.site import Site, site
 from asyncjob_bench.parts import (
-    allocation,
     ceiling,
     conflicts,
     end_to_end,
@@ -43,8 +42,8 @@ PARTS: Final = (
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
     Part("writes", writes.measure, site=writes.audited),
-    Part("allocation", allocation.measure_untracked, site=allocation.untracked),
-    Part("allocation-tracked", allocation.measure_tracked, site=allocation.tracked),
+    Part("allocation", ceiling.measure_untracked, site=ceiling.untracked),
+    Part("allocation-tracked", ceiling.measure_tracked, site=ceiling.tracked),
 )
 """In the order in which they run. The operator's many jobs come last on their control plane."""
 

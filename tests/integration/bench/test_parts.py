@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from asyncjob_bench.parts import (
-    allocation,
     ceiling,
     conflicts,
     end_to_end,
@@ -46,8 +45,8 @@ PARTS = (
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
-    Part("allocation", allocation.measure_untracked, site=allocation.untracked),
-    Part("allocation-tracked", allocation.measure_tracked, site=allocation.tracked),
+    Part("allocation", ceiling.measure_untracked, site=ceiling.untracked),
+    Part("allocation-tracked", ceiling.measure_tracked, site=ceiling.tracked),
 )
 
 
