@@ -11,7 +11,7 @@ from asyncjob.json_types import as_object, child, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.kube.watch import watch
-from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob.names import ARRAYS, CRON_JOBS, collection_path
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.namespace import NamespaceCache
@@ -100,6 +100,8 @@ class KopfWatches:
 def _handler(listener: Operator, watched: WatchedCollection) -> Callable[[str | None, Any], None]:
     if watched.resource == CRON_JOBS:
         return listener.on_cron_job_event
+    if watched.resource == ARRAYS:
+        return listener.on_array_event
     return listener.on_queue_event
 
 

@@ -19,6 +19,16 @@ MAX_CALLABLES = 1
 
 CONSTRUCTORS = {
     (
+        6,
+        2,
+        "asyncjob_operator.controllers.array_evaluator.ArrayEvaluator",
+    ): "a clock, and one listener",
+    (
+        9,
+        4,
+        "asyncjob_operator.controllers.array_reconciler.ArrayReconciler",
+    ): "a clock, leadership before each write, and a listener each for jobs that are and are gone",
+    (
         7,
         3,
         "asyncjob.client.kubernetes.client.AsyncKubernetesJobsClient",
@@ -55,13 +65,22 @@ CONSTRUCTORS = {
         1,
         "asyncjob_worker.claiming.claimer.Claimer",
     ): "a claim names the worker, its app and its queue, and is fenced by the others",
-    (4, 2, "asyncjob_worker.claiming.queue_state.LiveWorkers"): "a clock, and one listener",
+    (5, 2, "asyncjob_worker.claiming.queue_state.LiveWorkers"): "a clock, and one listener",
     (
         2,
         2,
         "asyncjob_worker.claiming.queue_state.QueueState",
     ): "two events with different listeners",
-    (6, 2, "asyncjob_worker.claiming.selector.ClaimSelector"): "a clock, and the way to list again",
+    (
+        8,
+        2,
+        "asyncjob_worker.claiming.selector.ClaimSelector",
+    ): "a clock, and the way to list again; limits of types and of chunks",
+    (
+        5,
+        2,
+        "asyncjob_worker.claiming.shard_watches.ShardWatches",
+    ): "a maker of watches, and a question to the slots, which are built later",
     (
         5,
         2,

@@ -20,6 +20,7 @@ import uvloop
 from asyncjob.client import AsyncKubernetesJobsClient
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.rest.submission import Submission
+from asyncjob.shards import shard_label
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness.templates import SUBMITTER
 
@@ -49,7 +50,7 @@ def _submission(order: dict[str, Any], name: str) -> Submission:
 
 
 def _named(order: dict[str, Any], name: str) -> dict[str, Any]:
-    return {**order["asked"], "metadata": {"name": name}}
+    return {**order["asked"], "metadata": {"name": name, "labels": shard_label(name)}}
 
 
 async def burst(order: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,10 @@ class Scale:
     operator_jobs: int
     orphans: int
     large_jobs: int
+    fleet: int
+    """Workers that share the shards out; the figures are called after the full scale's 64."""
+
+    fleet_jobs: int
     priced_jobs: int
     workers: int = 2
     slots: int = 32
@@ -55,6 +59,8 @@ FULL: Final = Scale(
     operator_jobs=1500,
     orphans=1000,
     large_jobs=500,
+    fleet=64,
+    fleet_jobs=1000,
     priced_jobs=1000,
 )
 """About a quarter of an hour on two quiet cores."""
@@ -76,6 +82,8 @@ SMALL: Final = Scale(
     operator_jobs=200,
     orphans=60,
     large_jobs=20,
+    fleet=8,
+    fleet_jobs=100,
     priced_jobs=100,
 )
 """A few minutes; shows that all works, and nothing of how fast."""

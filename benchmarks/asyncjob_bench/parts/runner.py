@@ -37,6 +37,7 @@ PARTS: Final = (
     Part("peer", peer.measure, compared=True),
     Part("sweep", ceiling.measure_sweep),
     Part("conflicts", conflicts.measure),
+    Part("fleet", conflicts.measure_fleet),
     Part("orphans", orphans.measure),
     Part("large-jobs", large_jobs.measure),
     Part("operator", operator_load.measure),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from asyncjob.names import (
+    ARRAYS,
     COMPONENT_LABEL,
     CRON_JOBS,
     DEFAULT_QUEUE,
@@ -36,7 +37,7 @@ def install(plane: ControlPlane, manifests: Sequence[Path] = MANIFESTS) -> None:
         if not any(folder.glob("*.yaml")):
             raise ManifestsMissingError(folder)
         plane.kubectl("apply", "-f", str(folder))
-    names = [f"crd/{plural}.{GROUP}" for plural in (JOBS, QUEUES, CRON_JOBS)]
+    names = [f"crd/{plural}.{GROUP}" for plural in (JOBS, QUEUES, CRON_JOBS, ARRAYS)]
     timeout = f"--timeout={ESTABLISHED_WITHIN_SECONDS}s"
     plane.kubectl("wait", "--for=condition=Established", timeout, *names)
 

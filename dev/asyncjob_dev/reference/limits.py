@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from asyncjob import models
+from asyncjob.app import items
 from asyncjob.app.errors import MAX_CATEGORY_LENGTH
 from asyncjob.app.steps import MAX_STEP_RESULT_BYTES
 from asyncjob.cli.backup import reader
@@ -15,7 +16,7 @@ from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle import phase_change, policy, step_records
 from asyncjob.lifecycle.policy import MAX_PRIORITY
-from asyncjob.models import cron
+from asyncjob.models import array, cron
 from asyncjob.offload.store import MAX_OBJECT_BYTES
 from asyncjob.rest import listing
 from asyncjob.rest.submission import MAX_BATCH_JOBS
@@ -30,10 +31,12 @@ from asyncjob_gateway.limits import bodies, strict_json
 from asyncjob_gateway.settings import GatewaySettings
 from asyncjob_operator.controllers.events import EVENT_BURST, SECONDS_PER_EVENT
 from asyncjob_operator.controllers.retention import MAX_NEEDED_SECONDS
+from asyncjob_operator.core.arrays import chunk_jobs
 from asyncjob_operator.core.dependencies import MAX_EDGES_FOLLOWED
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.schedules.due_runs import MAX_TIMES_CONSIDERED
 from asyncjob_operator.telemetry.job_metrics import MAX_QUEUES, MAX_TYPES
+from asyncjob_worker.components import MAX_CHUNK_SHARE
 from asyncjob_worker.execution import hooks
 from asyncjob_worker.isolation import protocol
 
@@ -193,6 +196,50 @@ def jobs() -> str:
                 _bytes(protocol.MAX_BYTES),
                 f"{_error('InvalidPayload', 'reasons-of-jobs')}, "
                 f"{_error('ResultRefused', 'reasons-of-jobs')}.",
+            ),
+        ]
+    )
+
+
+def arrays() -> str:
+    """Return the limits of arrays, their chunks and items."""
+    return _limits(
+        [
+            ("Items of an array", f"{array.MAX_ITEMS:,}", _REFUSED),
+            (
+                "Items that stand in the array",
+                f"{array.MAX_INLINE_ITEMS:,}, {_bytes(chunk_jobs.MAX_INLINE_BYTES)} in all",
+                f"{_REFUSED} Beyond the size: {_error('PayloadTooLarge', 'reasons-of-arrays')}.",
+            ),
+            (
+                "`payload` of an array",
+                _bytes(chunk_jobs.MAX_PAYLOAD_BYTES),
+                f"{_error('PayloadTooLarge', 'reasons-of-arrays')}.",
+            ),
+            ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}", _REFUSED),
+            ("`parallelism`", f"1 to {array.MAX_PARALLELISM}", _REFUSED),
+            ("`itemRetries`", f"0 to {array.MAX_ITEM_RETRIES}", _REFUSED),
+            (
+                "Delay between two tries of an item",
+                _seconds(items.MAX_ITEM_DELAY_SECONDS),
+                "The delay is cut to this.",
+            ),
+            (
+                "`concurrency` of an item handler",
+                f"1 to {items.MAX_ITEM_CONCURRENCY}",
+                f"The worker does not start ({_error('app-mistake', 'errors')}).",
+            ),
+            (
+                "Ranges of failed items, and of items to be run again",
+                f"{array.MAX_ITEM_RANGES:,} each",
+                "Failed items beyond are counted and not named, and no further chunk is created: "
+                f"{_error('TooScattered', 'reasons-of-arrays')}. Items to be run again beyond "
+                "fail.",
+            ),
+            (
+                "Share of a worker's slots that chunks take",
+                f"{MAX_CHUNK_SHARE:.0%}, at least one",
+                "Further chunks wait.",
             ),
         ]
     )

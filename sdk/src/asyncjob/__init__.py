@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Child,
         Event,
         Fail,
+        ItemContext,
         JobContext,
         JobEnded,
         JobEvent,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         KubernetesJobsClient,
     )
     from asyncjob.models import (
+        AsyncArray,
         AsyncCronJob,
         AsyncJob,
         AsyncJobSpec,
@@ -48,6 +50,7 @@ _APP: Final = "asyncjob.app"
 _CLIENT: Final = "asyncjob.client"
 _MODELS: Final = "asyncjob.models"
 _MODULES: Final = {
+    "AsyncArray": _MODELS,
     "AsyncCronJob": _MODELS,
     "AsyncJob": _MODELS,
     "AsyncJobSpec": _MODELS,
@@ -61,6 +64,7 @@ _MODULES: Final = {
     "Child": _APP,
     "Event": _APP,
     "Fail": _APP,
+    "ItemContext": _APP,
     "JobContext": _APP,
     "JobEnded": _APP,
     "JobEvent": _APP,
@@ -78,6 +82,7 @@ _MODULES: Final = {
 }
 
 __all__ = [
+    "AsyncArray",
     "AsyncCronJob",
     "AsyncJob",
     "AsyncJobSpec",
@@ -91,6 +96,7 @@ __all__ = [
     "Child",
     "Event",
     "Fail",
+    "ItemContext",
     "JobContext",
     "JobEnded",
     "JobEvent",

@@ -13,10 +13,12 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 JOBS: Final = "asyncjobs"
 QUEUES: Final = "asyncqueues"
 CRON_JOBS: Final = "asynccronjobs"
+ARRAYS: Final = "asyncarrays"
 
 JOB_KIND: Final = "AsyncJob"
 QUEUE_KIND: Final = "AsyncQueue"
 CRON_JOB_KIND: Final = "AsyncCronJob"
+ARRAY_KIND: Final = "AsyncArray"
 
 DEFAULT_QUEUE: Final = "default"
 
@@ -55,6 +57,9 @@ CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
 CRON_JOB_UID_LABEL: Final = f"{GROUP}/cron-job-uid"
 """On a run of a cron job: UID of its AsyncCronJob."""
 
+ARRAY_LABEL: Final = f"{GROUP}/array-uid"
+"""On a chunk: UID of its AsyncArray."""
+
 BACKFILL_LABEL: Final = f"{GROUP}/backfill"
 """On a run of a cron job that a backfill created: `true`."""
 
@@ -63,6 +68,9 @@ TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
 
 SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
 """On a run of a cron job: the time it is for, RFC 3339 in UTC; of a trigger when it was seen."""
+
+SHARD_LABEL: Final = f"{GROUP}/shard"
+"""On a job: a number from 0 to 63 from its name, by which workers share out what they watch."""
 
 RESTORED_LABEL: Final = f"{GROUP}/restored"
 """On a job or cron job of `asyncjob restore`: `suspended`, or `unchanged` if it was so before."""
@@ -144,3 +152,13 @@ def cron_job_path(namespace: str, name: str) -> str:
 def cron_job_status_path(namespace: str, name: str) -> str:
     """Return the API path of the status subresource of one AsyncCronJob."""
     return f"{cron_job_path(namespace, name)}/status"
+
+
+def array_path(namespace: str, name: str) -> str:
+    """Return the API path of one AsyncArray."""
+    return f"{collection_path(namespace, ARRAYS)}/{name}"
+
+
+def array_status_path(namespace: str, name: str) -> str:
+    """Return the API path of the status subresource of one AsyncArray."""
+    return f"{array_path(namespace, name)}/status"

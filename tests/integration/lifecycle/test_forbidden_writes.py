@@ -14,7 +14,7 @@ from support.objects.builders import claim_of, job
 pytestmark = pytest.mark.integration
 
 WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
-WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
+WHO |= {"array.writer", "source.configmaps", "owner.rerun", "worker-lease.no-other"}
 WHO |= {"owner.transition", "owner.running", "settings.keeping", "settings.changed"}
 WHO |= {"removal.owners", "removal.finalizers", "removal.run-metadata", "removal.reports"}
 """Rules about who may write: 403. The others are about what: 422."""

@@ -26,6 +26,8 @@ NOT_HERE = {
     "asyncjob_operator_recovery_failed": "operator/test_outage.py takes the API server away",
     "asyncjob_operator_quarantined": "unit/operator/test_quarantine.py has what makes it fail",
     "asyncjob_operator_quarantined_objects": "the same",
+    "asyncjob_operator_arrays": "arrays/test_runs.py has arrays",
+    "asyncjob_operator_array_items": "the same",
     "asyncjob_operator_retention_over_limit": "operator/test_retention.py fills a namespace",
     "asyncjob_gateway_stream_resyncs": "unit/gateway/test_job_cache_feed.py has a slow follower",
 }

@@ -1,5 +1,6 @@
 """Writes that the API server has to refuse, each of which breaks one rule and no other."""
 
+from support.forbidden.arrays import ARRAYS
 from support.forbidden.case import Case, ForbiddenSetup
 from support.forbidden.claims import CLAIMS
 from support.forbidden.crons import CRONS
@@ -19,7 +20,7 @@ WORKERS: tuple[Case, ...] = (*CLAIMS, *REPORTS, *OUTCOMES, *OWNERS, *LEASES)
 """With a worker's token."""
 
 OTHERS: tuple[Case, ...] = (
-    *(*MOVES, *SPECS, *REMOVALS, *SETTINGS, *SOURCES, *SHAPES, *CRONS, *STEPS),
+    *(*MOVES, *SPECS, *REMOVALS, *SETTINGS, *SOURCES, *SHAPES, *CRONS, *STEPS, *ARRAYS),
 )
 """With the operator's, or a user's; steps with either."""
 

@@ -10,6 +10,7 @@ from asyncjob import RetryPolicy
 from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
 from asyncjob.app.errors import SubmitRefusedError
 from asyncjob.models.job import Dependency, DependencyOutcome
+from asyncjob.shards import shard_of
 
 PARENT = ParentJob("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
 
@@ -38,7 +39,8 @@ def test_a_payload_that_is_refused_names_the_way_out_only_where_it_is_one() -> N
 def test_a_child_says_whose_it_is_and_inherits_queue_priority_and_trace() -> None:
     made = order(Page(number=1), key="p1")
     metadata: Any = made.manifest["metadata"]
-    assert metadata["labels"] == {"asyncjob.dev/parent": "uid-1"}
+    shard = str(shard_of(metadata["name"]))
+    assert metadata["labels"] == {"asyncjob.dev/parent": "uid-1", "asyncjob.dev/shard": shard}
     assert metadata["annotations"]["asyncjob.dev/parent-name"] == "report-42"
     assert metadata["name"].startswith("report-42-")
     assert spec(made) == {

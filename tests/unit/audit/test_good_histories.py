@@ -313,3 +313,13 @@ def test_schedules_that_are_gone_are_forgotten() -> None:
     again = history.schedule("nightly", settled="2026-11-23T12:00:00Z")
     assert again["resource"] == CRON_JOBS
     assert verdict(history.end()).violations == []
+
+
+def test_a_chunk_of_an_array_may_go_at_once_and_unfinished() -> None:
+    history = HistoryBuilder()
+    history.create("chunk", labels={"asyncjob.dev/array-uid": "uid-a"})
+    history.delete("chunk")
+    log = AuditLog()
+    log.add(deletion("chunk", "system:serviceaccount:ops:asyncjob-operator"))
+    report = HistoryChecker(CheckOptions(), log).check(history.end())
+    assert not report.violations

@@ -46,7 +46,7 @@ def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
         "metadata": {
             "name": "a",
             "namespace": "tests",
-            "labels": {"team": "mail", **SUSPENDED},
+            "labels": {"team": "mail", **SUSPENDED, "asyncjob.dev/shard": "15"},
             "annotations": {
                 "asyncjob.dev/submitted-content": "abc",
                 "asyncjob.dev/restored-from": "old-a",
@@ -138,8 +138,8 @@ T = "2026-11-21T00:00:00Z"
 
 def test_who_was_suspended_before_is_told_from_who_is_now(shell: Shell, tmp_path: Path) -> None:
     jobs = restored(shell, tmp_path, a_job("a", suspend=True), a_job("b"))
-    assert jobs["a"]["metadata"]["labels"] == {"asyncjob.dev/restored": "unchanged"}
-    assert jobs["b"]["metadata"]["labels"] == SUSPENDED
+    assert jobs["a"]["metadata"]["labels"]["asyncjob.dev/restored"] == "unchanged"
+    assert jobs["b"]["metadata"]["labels"] == {**SUSPENDED, "asyncjob.dev/shard": "26"}
 
 
 def test_children_are_left_to_a_parent_that_submits_them_again(
@@ -153,6 +153,14 @@ def test_children_are_left_to_a_parent_that_submits_them_again(
     said = shell.ok("restore", file)
     assert set(shell.cluster.of("AsyncJob")) == {"up", "left"}
     assert "left out, children of restored jobs, which submit them again: 2" in said
+
+
+def test_chunks_of_arrays_do_not_come_back(shell: Shell, tmp_path: Path) -> None:
+    of_array = {"labels": {"asyncjob.dev/array-uid": "old-thumbs"}}
+    chunks = (a_job(name, meta=of_array) for name in ("chunk-0", "chunk-1"))
+    said = shell.ok("restore", a_file(tmp_path, a_job("plain"), *chunks))
+    assert set(shell.cluster.of("AsyncJob")) == {"plain"}
+    assert "left out, chunks of arrays, which an export has not: create those again: 2" in said
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,12 @@ ELSEWHERE: Mapping[str, str] = {
         options.MAX_RESERVATIONS reservation.MAX_RESERVED_RUNS reservation.MAX_CLAIMS
         status.MAX_ACTIVE_LISTED status.MAX_MESSAGE_LENGTH due_runs.MAX_MISSED
         queue_stats.MAX_INT32 manifests.MAX_DEPENDENCIES derived_jobs.MAX_LABEL_LENGTH
-        options.MAX_LABEL_LENGTH
+        options.MAX_LABEL_LENGTH view.MAX_MESSAGE_LENGTH
     """,
     "the same bound as one on the page": """
         child_manifest.MAX_PAYLOAD_BYTES handler.MAX_JSON_LEVELS job_rules.MAX_HISTORY
-        history_file.MAX_LINE_BYTES metrics.MAX_TYPES job_metrics.MAX_QUEUE_TYPES
+        counting.MAX_RANGES history_file.MAX_LINE_BYTES metrics.MAX_TYPES
+        job_metrics.MAX_QUEUE_TYPES
     """,
     "a text, cut where it is written or shown": """
         phase_change.MAX_ERROR_TYPE_LENGTH store.MAX_ERROR_TEXT_LENGTH events.MAX_MESSAGE_LENGTH
@@ -68,7 +69,7 @@ ELSEWHERE: Mapping[str, str] = {
         cron_job_reconciler.MAX_READ_BY_NAME job_evaluator.MAX_EVALUATED_AT_ONCE
         retention.MAX_CONCURRENT_DELETIONS workqueue.MAX_CONCURRENT_RECONCILES
         workqueue.MAX_PER_NAMESPACE process.MAX_CONNECTIONS child_jobs.MAX_CONCURRENT_SUBMITS
-        load.MAX_LARGE_BYTES
+        load.MAX_LARGE_BYTES array_reconciler.MAX_EFFECTS decide.MAX_CHUNK_RANGES
     """,
     "how much is remembered; what is forgotten is read again": """
         authentication.MAX_ACCEPTED_TOKENS review_cache.MAX_ENTRIES rates.MAX_KEYS
@@ -100,6 +101,7 @@ NOT_ON_THE_PAGE = [name for names in ELSEWHERE.values() for name in names.split(
 SCHEMAS: tuple[Any, ...] = (
     *(models.AsyncJobSpec, models.AsyncJobStatus, models.AsyncQueueSpec, models.AsyncQueueStatus),
     *(models.AsyncCronJobSpec, models.AsyncCronJobStatus),
+    *(models.AsyncArraySpec, models.AsyncArrayStatus),
 )
 BOUNDS = ("maxLength", "maxItems", "maxProperties", "maximum")
 
@@ -131,7 +133,7 @@ def test_every_bound_of_a_field_stands_in_its_row(model: Any) -> None:
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert fill(text, BLOCKS) == text
-    assert text.count("| --- | --- | --- |") == 5
+    assert text.count("| --- | --- | --- |") == 6
 
 
 def constants() -> list[tuple[str, str]]:

@@ -235,7 +235,7 @@ def test_queues_beyond_the_bound_are_added_up_as_other_and_the_oldest_stays_the_
 
 def own() -> list[Metric]:
     metrics = OperatorMetrics()
-    metrics.register_sources(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1, dict)
+    metrics.register_sources(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1, dict, dict)
     return list(metrics.registry.collect())
 
 
@@ -247,7 +247,7 @@ def test_the_operators_own_metrics_are_those_of_the_table() -> None:
 
 def test_crowded_namespaces_are_shown_by_the_leader_alone() -> None:
     metrics, leads = OperatorMetrics(), True
-    metrics.register_sources(lambda: leads, dict, lambda: 0, dict)
+    metrics.register_sources(lambda: leads, dict, lambda: 0, dict, dict)
     metrics.set_namespaces_over_limit(3)
     assert metrics.registry.get_sample_value(operator.RETENTION_OVER_LIMIT.name) == 3
     leads = False

@@ -7,18 +7,22 @@ methods because the component that they call is built later.
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import structlog
 
 from asyncjob.app import WorkerApp, outcomes
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.arrays.chunks import is_chunk_type
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob_worker.claiming.backlog import Backlog, assign_partitions
+from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
+from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.claiming.selector import ClaimSelector
+from asyncjob_worker.claiming.shard_watches import ShardWatches
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
 from asyncjob_worker.clock import boottime, now_text
@@ -41,6 +45,11 @@ from asyncjob_worker.tracing import Tracing
 log = structlog.get_logger()
 
 
+MAX_CHUNK_SHARE: Final = 0.75
+"""Share of a worker's slots that chunks of arrays take at most: single jobs find one free, however
+many items there are. A worker with one slot gives it to either."""
+
+
 class Components:
     """All components of one worker process.
 
@@ -61,7 +70,6 @@ class Components:
         tracing: Tracing,
     ) -> None:
         access = session.access
-        self._worker = holder.worker
         self.loop_liveness = LivenessCounter()
         self.heartbeat = HeartbeatThread(
             access.kubeconfig,
@@ -77,11 +85,18 @@ class Components:
             for name, handler in app.handlers.items()
             if handler.concurrency
         }
+        chunk_types = frozenset(filter(is_chunk_type, app.handlers))
         self.backlog = Backlog(
-            takeover_delay=settings.takeover_delay, limit=settings.max_backlog, limited_types=limits
+            takeover_delay=settings.takeover_delay,
+            limit=settings.max_backlog,
+            limited_types=chunk_types | limits.keys(),
         )
         self.live_workers = LiveWorkers(
-            holder, settings.worker_lease_interval, boottime, self._reassign_partitions
+            holder,
+            settings.worker_lease_interval,
+            boottime,
+            self._reassign_partitions,
+            app.handlers,
         )
         self.queue = QueueState(self._wake, self._relist)
         self.hooks = Hooks(app.hooks)
@@ -109,22 +124,33 @@ class Components:
             metrics=metrics,
             tracing=tracing,
         )
-        self.watcher = QueuedJobWatcher(
+        self.job_watches = metrics.job_watch_observer()
+        new_watch = partial(
+            QueuedJobWatcher,
             session,
             self.backlog,
-            queue=settings.queue,
             types=app.handlers,
             clock=boottime,
             on_candidate=self._wake,
-            observer=metrics.watch_observer("jobs"),
+            observer=self.job_watches,
         )
-        selector = ClaimSelector(
+        self.watcher = new_watch(selection=JobSelection(settings.queue))
+        self.shard_watches = ShardWatches(
+            holder.worker,
+            self.watcher,
+            self.backlog,
+            watch=lambda selection: new_watch(selection=selection),
+            is_idle=self._is_idle,
+        )
+        self._selector = selector = ClaimSelector(
             backlog=self.backlog,
             queue=self.queue,
             live_workers=self.live_workers,
             clock=boottime,
-            relist=self.watcher.relist,
+            relist=self._relist,
             limits=limits,
+            chunk_types=chunk_types,
+            chunk_limit=max(1, int(settings.slots() * MAX_CHUNK_SHARE)),
         )
         self.enforcement = EnforcementCheck(session, required=settings.require_policy)
         self.claimer = Claimer(
@@ -148,11 +174,14 @@ class Components:
         self.slots.wake()
 
     def _relist(self) -> None:
-        self.watcher.relist()
+        self.shard_watches.relist()
+
+    def _is_idle(self) -> bool:
+        return self.slots.has_idle and self._selector.is_open
 
     def _reassign_partitions(self) -> None:
         log.info("workers of the queue changed", live=len(self.live_workers.live))
-        self.backlog.reassign(assign_partitions(self._worker, self.live_workers.live), boottime())
+        self.shard_watches.set_workers(self.live_workers.live, self.live_workers.peers)
         self._wake()
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.arrays.chunks import CHUNK_TYPE_SUFFIX
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cache.dependencies import NO_CHILDREN
@@ -63,6 +64,7 @@ class JobEvaluator:
         self._version_times = caches.version_times
         self._dependency_graph = caches.dependency_graph
         self._scheduled_jobs = caches.scheduled_jobs
+        self._chunks = caches.chunks
         self._worker_pods = caches.worker_pods
         self._admission_cache = caches.admission_cache
         self._queues = caches.queues
@@ -139,6 +141,8 @@ class JobEvaluator:
         duplicates = self._store.first_duplicates(job) if job else ()
         self._store.delete(uid)
         self._scheduled_jobs.on_delete(uid)
+        if uid in self._chunks.place_of:
+            self._chunks.on_delete(uid)
         self._observations.pop(uid, None)
         self._refused_redrives.pop(uid, None)
         self._rerun_retry_at.pop(uid, None)
@@ -203,6 +207,8 @@ class JobEvaluator:
             self._rerun_retry_at.pop(job.uid, None)
         self._evaluate_many(self._dependency_graph.on_update(job, known, siblings))
         self._scheduled_jobs.on_update(job, obj, self._written_by)
+        if job.type.endswith(CHUNK_TYPE_SUFFIX):
+            self._chunks.on_update(obj)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._on_dead_letter(job, text(child(obj, "status"), "message"))

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter
 
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
 from asyncjob.metrics.prometheus import counter, gauge, histogram
@@ -22,6 +23,7 @@ RECOVERY_REASONS: Final = (
 )
 """Reasons of jobs that were taken from a lost worker."""
 
+ITEM_OUTCOMES: Final = ("succeeded", "failed")
 REPAIR_KINDS: Final = ("added", "changed", "deleted")
 
 
@@ -47,16 +49,19 @@ class OperatorMetrics:
         self.resync_repairs = counter(operator.RESYNC_REPAIRS, registry)
         self.workers_removed = counter(operator.WORKERS_REMOVED, registry)
         self.cron_runs = counter(operator.CRON_RUNS, registry)
+        self.array_items = counter(operator.ARRAY_ITEMS, registry)
         self.jobs_removed = counter(operator.RETENTION_REMOVED, registry)
         self.kubernetes_events = counter(operator.EVENTS_POSTED, registry)
         self.requests = counter(operator.API_REQUESTS, registry)
         self.request_seconds = histogram(operator.API_REQUEST_SECONDS, registry)
         _start_at_zero(self.jobs_recovered, RECOVERY_REASONS)
         _start_at_zero(self.resync_repairs, REPAIR_KINDS)
+        _start_at_zero(self.array_items, ITEM_OUTCOMES)
         _start_at_zero(self.objects_quarantined, ObjectKind)
         self._requeues = gauge(operator.PENDING_REQUEUES, registry)
         self._quarantined_objects = gauge(operator.QUARANTINED_OBJECTS, registry)
         self._known_jobs = gauge(operator.KNOWN_JOBS, registry)
+        self._arrays = gauge(operator.ARRAYS, registry)
         self._over_limit = gauge(operator.RETENTION_OVER_LIMIT, registry)
         self._namespaces_over_limit = 0
 
@@ -84,6 +89,7 @@ class OperatorMetrics:
         jobs_by_phase: Callable[[], Mapping[Phase, int]],
         requeues: Callable[[], int],
         quarantined_by_kind: Callable[[], Mapping[str, int]],
+        arrays_by_phase: Callable[[], Mapping[ArrayPhase, int]],
     ) -> None:
         """Export what these return at each scrape."""
         self.leading.set_function(leads)
@@ -92,6 +98,10 @@ class OperatorMetrics:
         for phase in Phase:
             self._known_jobs.labels(phase.value).set_function(
                 partial(_count_of, phase, jobs_by_phase)
+            )
+        for one in ArrayPhase:
+            self._arrays.labels(one.value).set_function(
+                partial(_count_if_leading, leads, one, arrays_by_phase)
             )
         for kind in ObjectKind:
             self._quarantined_objects.labels(kind.value).set_function(
@@ -107,3 +117,9 @@ def _start_at_zero(metric: Counter, labels: Iterable[str]) -> None:
 
 def _count_of(key: K, counts: Callable[[], Mapping[K, int]]) -> int:
     return counts().get(key, 0)
+
+
+def _count_if_leading(
+    leads: Callable[[], bool], key: K, counts: Callable[[], Mapping[K, int]]
+) -> int:
+    return _count_of(key, counts) if leads() else 0

@@ -20,6 +20,7 @@ with needs("handlers"):
     )
     from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
     from asyncjob.app.handler import CallNext, Handler, HandlerError, Isolation
+    from asyncjob.app.items import ItemContext
     from asyncjob.app.resource_lifecycle import ResourceError, open_resources
     from asyncjob.app.resources import Resources
     from asyncjob.app.steps import StepCall
@@ -40,6 +41,7 @@ __all__ = [
     "Handler",
     "HandlerError",
     "Isolation",
+    "ItemContext",
     "JobContext",
     "JobEnded",
     "JobEvent",

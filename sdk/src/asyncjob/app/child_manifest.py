@@ -26,6 +26,7 @@ from asyncjob.names import (
     PARENT_LABEL,
     PARENT_NAME_ANNOTATION,
 )
+from asyncjob.shards import shard_label
 
 MAX_PAYLOAD_BYTES: Final = 1024 * 1024
 """Largest payload of a child: the store takes about half as much again for the whole job."""
@@ -98,7 +99,7 @@ def build_child_manifest(
     _check_spec(name, spec)
     metadata: JsonObject = {
         "name": name,
-        "labels": {PARENT_LABEL: parent.uid},
+        "labels": {PARENT_LABEL: parent.uid, **shard_label(name)},
         "annotations": {PARENT_NAME_ANNOTATION: parent.name, CONTENT_ANNOTATION: content},
     }
     body: JsonObject = {

@@ -31,12 +31,14 @@ from asyncjob.app.handler import (
     inspect_middleware,
 )
 from asyncjob.app.inspection import ResourceNeed, type_name
+from asyncjob.app.items import build_item_handler
 from asyncjob.app.resources import (
     ResourceDefinition,
     check_needs,
     in_dependency_order,
     inspect_resource,
 )
+from asyncjob.lifecycle.arrays.chunks import CHUNK_TYPE_SUFFIX, is_chunk_type
 from asyncjob.models.base import TYPE_PATTERN, RetryPolicy
 
 F = TypeVar("F", bound=HandlerFunction)
@@ -110,6 +112,11 @@ class WorkerApp:
         option that does not fit.
         """
         self._check_type(type_)
+        if is_chunk_type(type_):
+            raise HandlerError(
+                f"{type_!r} is the type of an array's chunks: use @app.item_handler"
+                f"({type_.removesuffix(CHUNK_TYPE_SUFFIX)!r})"
+            )
 
         def register(function: F) -> F:
             self._check_type(type_)
@@ -123,6 +130,40 @@ class WorkerApp:
                 memory_mib=memory_mib,
                 concurrency=concurrency,
             )
+            return function
+
+        return register
+
+    def item_handler(
+        self,
+        type_: str,
+        *,
+        concurrency: int = 1,
+        timeout: int | None = None,
+        retry: RetryPolicy | None = None,
+        lease: int | None = None,
+        isolation: Literal["process"] | None = None,
+    ) -> Callable[[F], F]:
+        """Register a function for the items of arrays of a type: `(job: ItemContext, item)`.
+
+        At most `concurrency` items of a chunk are run at a time. `timeout` and `lease` are those of
+        a chunk, in seconds; `retry` is for chunks, and its delays and categories are for items as
+        well. These apply where neither the array nor its queue says otherwise.
+        Raises HandlerError as `handler` does, and for `isolation`, which items do not have.
+        """
+        self._check_type(_chunk_type(type_))
+
+        def register(function: F) -> F:
+            self._check_type(_chunk_type(type_))
+            handler = build_item_handler(
+                type_,
+                function,
+                handler_policy(type_, timeout=timeout, retry=retry, lease=lease),
+                self.categories,
+                concurrency=concurrency,
+                isolation=isolation,
+            )
+            self._handlers[handler.type] = handler
             return function
 
         return register
@@ -242,3 +283,8 @@ class WorkerApp:
             )
         if type_ in self._handlers:
             raise HandlerError(f"two handlers for job type {type_!r}")
+
+
+def _chunk_type(type_: object) -> object:
+    """Return the type of an array's chunks; what is no type is left for the check."""
+    return type_ + CHUNK_TYPE_SUFFIX if isinstance(type_, str) else type_

@@ -171,9 +171,11 @@ SCHEDULE_SETTLED: Final = AuditRule(
 RETENTION_FLOOR: Final = AuditRule(
     "retention.floor",
     "The operator deletes no finished job before the minimum age, and none with a key before the "
-    "deduplication window is over.",
+    "deduplication window is over. Chunks of arrays are exempt.",
 )
-JOB_KEPT: Final = AuditRule("job.kept", "The operator deletes no unfinished job.")
+JOB_KEPT: Final = AuditRule(
+    "job.kept", "The operator deletes no unfinished job, but for chunks of arrays."
+)
 JOB_ACCEPTED: Final = AuditRule(
     "job.accepted",
     "Every job whose creation the API server accepted is in the history.",

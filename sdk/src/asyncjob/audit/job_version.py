@@ -14,6 +14,7 @@ from typing import Final
 from asyncjob.extras import needs
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, integer, items, text
 from asyncjob.names import (
+    ARRAY_LABEL,
     BACKFILL_LABEL,
     CONTENT_ANNOTATION,
     CRON_JOB_LABEL,
@@ -87,6 +88,9 @@ class JobVersion:
     concurrency_key: str
     keys: JobKeys
     run: ScheduledRun | None
+    is_chunk: bool
+    """Whether it is a chunk of an array, which is deleted once its items are counted."""
+
     fixed: int
     """All of the spec that must not change."""
 
@@ -166,6 +170,7 @@ def read_job_version(obj: JsonObject, seen: float, written: float) -> JobVersion
         concurrency_key=text(spec, "concurrencyKey"),
         keys=_read_keys(meta, spec),
         run=_read_run(meta),
+        is_chunk=ARRAY_LABEL in child(meta, "labels"),
         fixed=hash_of({name: value for name, value in spec.items() if name not in CONTROL_FIELDS}),
         cancel=flag(spec, "cancel"),
         suspend=flag(spec, "suspend"),

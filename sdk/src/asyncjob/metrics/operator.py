@@ -113,6 +113,18 @@ CRON_RUNS: Final = _counter(
     help="Runs of cron jobs created, by what asked for them (schedule, trigger, backfill).",
     labels=("kind",),
 )
+ARRAYS: Final = _gauge(
+    "asyncjob_operator_arrays",
+    unit="arrays",
+    help="Arrays by phase; 0 where another replica leads.",
+    labels=("phase",),
+)
+ARRAY_ITEMS: Final = _counter(
+    "asyncjob_operator_array_items",
+    unit="items",
+    help="Items of arrays counted, by outcome (succeeded, failed).",
+    labels=("outcome",),
+)
 RETENTION_REMOVED: Final = _counter(
     "asyncjob_operator_retention_removed", unit="jobs", help="Finished jobs removed."
 )
@@ -163,6 +175,8 @@ TABLE: Final = (
     RECOVERY_FAILED,
     WORKERS_REMOVED,
     CRON_RUNS,
+    ARRAYS,
+    ARRAY_ITEMS,
     RETENTION_REMOVED,
     RETENTION_OVER_LIMIT,
     EVENTS_POSTED,

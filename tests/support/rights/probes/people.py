@@ -12,7 +12,7 @@ from asyncjob.client import AsyncKubernetesJobsClient
 from asyncjob.lifecycle.phases import Phase
 from support.objects import builders
 from support.rights.happening import LOOK_SECONDS, PATIENCE, BrokenError
-from support.rights.preparation import create_cron_job, create_queue, life, read_job
+from support.rights.preparation import create_array, create_cron_job, create_queue, life, read_job
 from support.rights.principals import Principal
 from support.rights.probes.probe import ProbeSetup, Run
 
@@ -53,13 +53,35 @@ async def _output(process: asyncio.subprocess.Process, lines: int, sent: bytes) 
     return out.decode().splitlines()
 
 
+_PLURALS = {"aa": "asyncarrays", "acj": "asynccronjobs", "aq": "asyncqueues"}
+
+
+def gets(kind: str, prepare: Preparation) -> Run:
+    """Return a probe that reads one object."""
+
+    async def run(principal: Principal, setup: ProbeSetup, name: str) -> None:
+        prepare(principal, name)
+        await _kubectl(principal, setup, "get", kind, name)
+
+    return run
+
+
+def lists(kind: str) -> Run:
+    """Return a probe that lists."""
+
+    async def run(principal: Principal, setup: ProbeSetup, _: str) -> None:
+        await _kubectl(principal, setup, "get", kind)
+
+    return run
+
+
 def watches(kind: str, prepare: Preparation) -> Run:
     """Return a probe that watches: the table's head and one row are listed, a change comes next."""
 
     async def run(principal: Principal, setup: ProbeSetup, name: str) -> None:
         made = prepare(principal, name)
         path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{principal.namespace}"
-        plural = f"async{'queues' if kind == 'aq' else 'cronjobs'}"
+        plural = _PLURALS[kind]
         stop = threading.Event()
 
         def touch() -> None:
@@ -97,6 +119,16 @@ async def creates_queue(principal: Principal, setup: ProbeSetup, name: str) -> N
 
 async def creates_cron_job(principal: Principal, setup: ProbeSetup, name: str) -> None:
     await _kubectl(principal, setup, "create", "-f", "-", manifest=builders.cron_job(name))
+
+
+async def creates_array(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    await _kubectl(principal, setup, "create", "-f", "-", manifest=builders.array(name))
+
+
+async def suspends_array(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    create_array(principal, name)
+    change = '{"spec":{"suspend":true}}'
+    await _kubectl(principal, setup, "patch", "aa", name, "--type=merge", f"--patch={change}")
 
 
 async def replaces_queue(principal: Principal, setup: ProbeSetup, name: str) -> None:

@@ -5,10 +5,10 @@ from typing import Final
 
 from asyncjob.names import CONTROL_VERB, READ_PAYLOAD_VERB
 from support.rights.model import Right
-from support.rights.preparation import create_cron_job, create_job, create_queue
+from support.rights.preparation import create_array, create_cron_job, create_job, create_queue
 from support.rights.probes import asking, people
 from support.rights.probes.asking import asks
-from support.rights.probes.probe import CRONS, JOBS, QUEUES, Probe, on_leases, ours
+from support.rights.probes.probe import ARRAYS, CRONS, JOBS, QUEUES, Probe, on_leases, ours
 
 _API: Final = "/api/v1"
 _JOB: Final = f"{_API}/jobs/{{name}}"
@@ -35,6 +35,9 @@ _SEES: Final[Mapping[Right, Probe]] = {
     **ours(
         CRONS, "watch", Probe("kubectl get acj --watch", people.watches("acj", create_cron_job))
     ),
+    **ours(ARRAYS, "get", Probe("kubectl get aa of one", people.gets("aa", create_array))),
+    **ours(ARRAYS, "list", Probe("kubectl get aa", people.lists("aa"))),
+    **ours(ARRAYS, "watch", Probe("kubectl get aa --watch", people.watches("aa", create_array))),
 }
 _SUSPENDS: Final = f"{_API}/cron-jobs/{{name}}/suspend"
 _ADMINISTERS: Final[Mapping[Right, Probe]] = {
@@ -54,6 +57,9 @@ _ADMINISTERS: Final[Mapping[Right, Probe]] = {
     **ours(CRONS, "patch", asks("suspend a cron job", "POST", _SUSPENDS, prepare=create_cron_job)),
     **ours(CRONS, "update", Probe("kubectl replace of a cron job", people.replaces_cron_job)),
     **ours(CRONS, "delete", Probe("kubectl delete acj", people.deletes("acj", create_cron_job))),
+    **ours(ARRAYS, "create", Probe("kubectl create of an array", people.creates_array)),
+    **ours(ARRAYS, "patch", Probe("kubectl patch of an array", people.suspends_array)),
+    **ours(ARRAYS, "delete", Probe("kubectl delete aa", people.deletes("aa", create_array))),
     **on_leases("list", Probe("list workers straight on Kubernetes", people.lists_workers)),
 }
 _DELETES: Final[Mapping[Right, Probe]] = {

@@ -28,6 +28,7 @@ from asyncjob.names import (
     RESTORED_UNCHANGED,
     is_namespace,
 )
+from asyncjob.shards import shard_label
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name, sequence_of
 
 
@@ -233,10 +234,11 @@ def _metadata(obj: JsonObject, record: ExportRecord, context: RestoreContext) ->
     if cron_job_uid in context.cron_job_uids:
         labels[CRON_JOB_UID_LABEL] = context.cron_job_uids[cron_job_uid]
     _, namespace, name = record.key
+    if record.key.kind == JOB_KIND:
+        name = context.renamed_jobs.get((namespace, name), name)
+        labels.update(shard_label(name))
     return {
-        "name": context.renamed_jobs.get((namespace, name), name)
-        if record.key.kind == JOB_KIND
-        else name,
+        "name": name,
         "namespace": context.namespaces.target_namespace(namespace),
         **({"labels": labels} if labels else {}),
         "annotations": {

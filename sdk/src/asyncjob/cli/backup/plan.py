@@ -19,6 +19,7 @@ class SkipReason(StrEnum):
     CANCELLED = "Cancelled"
     DEAD_LETTER = "DeadLetter"
     CHILD = "Child"
+    CHUNK = "Chunk"
     DELETED = "Deleted"
     OTHER_QUEUE = "OtherQueue"
 
@@ -28,6 +29,7 @@ SKIP_REASON_DOCS: Mapping[SkipReason, str] = {
     SkipReason.CANCELLED: "cancelled",
     SkipReason.DEAD_LETTER: "dead letters (--dead-letters restores them)",
     SkipReason.CHILD: "children of restored jobs, which submit them again",
+    SkipReason.CHUNK: "chunks of arrays, which an export has not: create those again",
     SkipReason.DELETED: "being deleted when they were exported",
     SkipReason.OTHER_QUEUE: "of other queues",
 }
@@ -84,6 +86,8 @@ def _own_skip_reason(record: ExportRecord, selection: RestoreSelection) -> SkipR
         return SkipReason.OTHER_QUEUE
     if record.deleting:
         return SkipReason.DELETED
+    if record.in_array:
+        return SkipReason.CHUNK
     if record.phase is Phase.DEAD_LETTER and selection.dead_letters:
         return None
     return SkipReason(record.phase.value) if record.phase and record.is_done else None

@@ -35,6 +35,7 @@ from asyncjob.models.job import AsyncJobSpec
 from asyncjob.models.queue import AsyncQueueSpec
 from asyncjob.names import (
     API_VERSION,
+    ARRAY_LABEL,
     CRON_JOB_KIND,
     JOB_KIND,
     PARENT_LABEL,
@@ -100,6 +101,7 @@ def _record(obj: JsonObject, kind: str, location: str, offset: int) -> ExportRec
 
 def _job_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> ExportRecord:
     spec, phase = child(obj, "spec"), _phase(status)
+    labels = child(child(obj, "metadata"), "labels")
     redrives = integer(spec, "redrive") > integer(status, "redrives")
     return replace(
         record,
@@ -107,7 +109,8 @@ def _job_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> Ex
         redriving=phase is Phase.DEAD_LETTER and redrives,
         started=bool(text(status, "firstStartTime")),
         has_checkpoint=status.get("checkpoint") is not None,
-        parent=text(child(child(obj, "metadata"), "labels"), PARENT_LABEL),
+        parent=text(labels, PARENT_LABEL),
+        in_array=ARRAY_LABEL in labels,
         rerun_requested=integer(spec, "rerun") > integer(status, "reruns"),
     )
 

@@ -43,7 +43,7 @@ class ExportRecord:
     """One object. `offset` is where its line begins, in bytes; `location` is for people.
 
     `phase` is of jobs alone, `redriving` of dead letters. `parent` is the UID of the job that
-    submitted this one; `started` says that it has run before.
+    submitted this one; `started` says that it has run before, `in_array` that it is a chunk.
     """
 
     key: ObjectKey
@@ -58,6 +58,7 @@ class ExportRecord:
     started: bool = False
     has_checkpoint: bool = False
     parent: str = ""
+    in_array: bool = False
     rerun_requested: bool = False
 
     @property
