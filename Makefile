@@ -119,7 +119,7 @@ unit: $(STAMP) ## tests that need no API server: seconds
 
 # In the order of the folders, so that the long ones do not come last, when one process has them alone.
 # Tests start processes that need a processor as well: three files at a time keep two cores busy.
-test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about twelve minutes
+test: $(STAMP) tools chart-tools monitoring-tools ## all tests but the long ones and those that need pods, images or a browser: about half an hour on two processors
 	$(BIN)/pytest tests -m "not soak and not alone" $(TESTS) --numprocesses=3
 
 test-kubernetes: $(STAMP) chart-tools monitoring-tools ## the tests with an API server on another Kubernetes; its programs are built first (KUBERNETES=1.32)
@@ -130,16 +130,16 @@ test-kubernetes: $(STAMP) chart-tools monitoring-tools ## the tests with an API 
 prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model LONG=1)
 	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(call switched,LONG,--long)
 
-soak: soak-shared soak-alone ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives; 36 minutes
+soak: soak-shared soak-alone ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives; about an hour
 
-soak-shared: $(STAMP) tools ## those of them that bear others beside them; 18 minutes
+soak-shared: $(STAMP) tools ## those of them that bear others beside them; about 40 minutes
 	$(BIN)/pytest tests -m "soak and not alone" $(TESTS) --numprocesses=2
 
 soak-alone: $(STAMP) tools ## those that measure time or memory, and so run one at a time; 19 minutes
 	$(BIN)/pytest tests -m alone $(TESTS) --numprocesses=0
 
-simulate: $(STAMP) ## operator, workers and gateway under seeded faults in virtual time; a failing seed tells its story (SEED=n MINUTES=n LIVES=n)
-	@$(BIN)/python -m asyncjob_simulation $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
+simulate: $(STAMP) ## operator, workers and gateway under seeded faults in virtual time; a failing seed tells its story (SEED=n PROFILE=jobs|waits|arrays|children MINUTES=n LIVES=n)
+	@$(BIN)/python -m asyncjob_simulation $(call given,SEED,--seed) $(call given,PROFILE,--profile) $(call given,MINUTES,--minutes) \
 	  $(call given,LIVES,--lives)
 
 simulate-mutations: $(STAMP) ## plant each of the known bugs and search for it twice, ten CPU minutes at most (BUG='lost wakeup' SEED=n MINUTES=n WRITE=1)
@@ -168,7 +168,7 @@ chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 
 	  $(call switched,SMALL,--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) \
 	  $(call switched,MERGE,--merge)
 
-bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet quarter of an hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
+bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet forty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(call switched,REPORT_ONLY,--report-only)
 
 bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; twenty minutes (CURVES=a,b SCALE=small)

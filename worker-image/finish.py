@@ -3,8 +3,9 @@
 Takes out the installers, which a running worker never needs, and compiles what a worker imports,
 because a read-only file system cannot keep what is compiled later. The modules to import are its
 arguments, the worker's by default. The official Kubernetes client has a thousand model classes that
-nobody here imports, and Pygments, which Rich brings along, hundreds of languages: of these, only
-what is imported is compiled.
+nobody here imports, and brings OAuth along; Pygments, which Rich brings along, knows hundreds of
+languages, OpenTelemetry all names of its own, and fsspec stores of all kinds: of these, only what
+is imported is compiled.
 """
 
 import compileall
@@ -29,7 +30,7 @@ INSTALLERS = (
     "lib/python3*/site-packages/wheel*",
     "share/python-wheels",
 )
-LARGE = re.compile("/(kubernetes|pygments)/")
+LARGE = re.compile("/(kubernetes|oauthlib|pygments|opentelemetry/semconv|fsspec/implementations)/")
 IMPORTED = ("asyncjob_worker.cli", "asyncjob_worker.builtin")
 
 

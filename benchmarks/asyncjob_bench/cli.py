@@ -65,6 +65,10 @@ def run(*, parts: list[Part], scale: str, out: Path, limits: Path, report_only: 
         results.run = store.describe_run(scale, [part.name for part in parts], began)
         path = store.write(results, out, store.LATEST)
     everything = len(parts) == len(PARTS)
+    if everything:
+        (out / store.SOME_PARTS).unlink(missing_ok=True)
+    else:
+        store.write(results, out, store.SOME_PARTS)
     verdicts = check_limits(bars, results.medians, only_measured=not everything)
     verdicts += check_limits(by_kopf, results.medians, only_measured=True)
     report.plots(results, out)

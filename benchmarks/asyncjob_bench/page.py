@@ -71,12 +71,14 @@ Block = Callable[[], str]
 
 def blocks(results: Mapping[str, Results | None], runs: list[Results]) -> dict[str, Block]:
     """Return what fills each block, from the results by name and the runs side by side."""
-    run, curves, profile, priced = (results.get(name) for name in store.STORED)
+    run, curves, profile, priced, some = (results.get(name) for name in store.STORED)
     return {
         "dates": _dates(results),
         "runs": _of_runs(runs),
         "machine": _of(run, _machine),
         "bars": _of(run, _bars),
+        "parts": _of(some, lambda it: _bars(it, only_measured=True)),
+        "parts.machine": _of(some, _machine),
         "figures": _of(run, lambda it: tables.figures(it, ())),
         "cpu": _of(run, lambda it: tables.rows(it.cpu)),
         "ceiling": _of(run, lambda it: tables.rows(it.proofs)),
@@ -106,8 +108,10 @@ def _curve(results: Results | None, name: str) -> Block:
     return lambda: _markdown(tables.rows(rows)) if rows else NOT_MEASURED
 
 
-def _bars(results: Results) -> Lines:
-    return tables.bars(check_limits(read_limits(store.LIMITS, "bars"), results.medians), results)
+def _bars(results: Results, *, only_measured: bool = False) -> Lines:
+    limits = read_limits(store.LIMITS, "bars")
+    verdicts = check_limits(limits, results.medians, only_measured=only_measured)
+    return tables.bars(verdicts, results)
 
 
 def _of_runs(runs: list[Results]) -> Block:
@@ -140,9 +144,12 @@ MARK: Final = "measured"
 def publish(out: Path, shown: Path = store.SHOWN) -> None:
     """Copy what was measured last to where the page takes it from.
 
-    Raises BenchError where that was small, or the machine was not quiet.
+    A run of some parts is shown beside the last whole one. Raises BenchError where a run was
+    small, or the machine was not quiet.
     """
     found = [name for name in store.STORED if (out / name).exists()]
+    if store.SOME_PARTS in found and store.LATEST in found and _is_of_some_parts(out):
+        found.remove(store.LATEST)
     if not found:
         raise BenchError(f"{out} holds no results: run `make bench` first")
     for name in found:
@@ -151,6 +158,11 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     for name in found:
         shutil.copyfile(out / name, shown / name)
     copy_last_runs(out, shown)
+
+
+def _is_of_some_parts(out: Path) -> bool:
+    latest, some = (store.read(out / name) for name in (store.LATEST, store.SOME_PARTS))
+    return latest.run == some.run
 
 
 def _require_publishable(path: Path) -> None:

@@ -15,10 +15,13 @@ from asyncjob_dev.binaries.pins import read_pin
 BENCHMARKS: Final = Path(__file__).parents[1]
 OUT: Final = BENCHMARKS / "out"
 LATEST: Final = "latest.json"
+SOME_PARTS: Final = "parts.json"
+"""The last run of some parts only, which is the latest run as well until there is another."""
+
 CURVES: Final = "curves.json"
 PROFILE: Final = "profile.json"
 PRICES: Final = "prices.json"
-STORED: Final = (LATEST, CURVES, PROFILE, PRICES)
+STORED: Final = (LATEST, CURVES, PROFILE, PRICES, SOME_PARTS)
 LIMITS: Final = BENCHMARKS / "limits.toml"
 DOCS: Final = BENCHMARKS.parent / "docs" / "explanation"
 SHOWN: Final = DOCS / "performance"

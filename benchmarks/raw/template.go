@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // What differs from job to job.
 const (
@@ -8,9 +11,10 @@ const (
 	markVersion = "@VERSION@"
 	markClaim   = "@CLAIM@"
 	markNow     = "@NOW@"
+	markShard   = "@SHARD@"
 )
 
-var marks = []string{markName, markVersion, markClaim, markNow}
+var marks = []string{markName, markVersion, markClaim, markNow, markShard}
 
 type values struct{ name, version, claim, now string }
 
@@ -56,6 +60,18 @@ func (v *values) of(mark string) string {
 		return v.version
 	case markClaim:
 		return v.claim
+	case markShard:
+		return shardOf(v.name)
 	}
 	return v.now
+}
+
+// shardOf is `asyncjob.shards.shard_of`, so that workers share these jobs out as they do others.
+func shardOf(name string) string {
+	const characters = "-.0123456789abcdefghijklmnopqrstuvwxyz"
+	sum := 0
+	for i := range len(name) {
+		sum += (strings.IndexByte(characters, name[i]) + 1) * (i*i + 7*i + 11)
+	}
+	return strconv.Itoa(sum % 8191 % 64)
 }

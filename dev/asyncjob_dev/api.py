@@ -1,12 +1,14 @@
 """Access to the API server.
 
-The few requests that running the environment takes, and kubeconfig files. One connection per
-request, no retries and no watches: the caller knows whether a failure matters.
+The few requests that running the environment takes, and kubeconfig files. No retries and no
+watches: the caller knows whether a failure matters.
 """
 
 import base64
 import json
 import ssl
+import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,8 @@ class Api:
         self._token = token
         self._timeout = timeout
         self._headers = dict(headers or {})
+        self._kept: httpx.Client | None = None
+        self._keeping = threading.Lock()
 
     def sending(self, headers: Mapping[str, str]) -> "Api":
         """Return the same identity with further headers, such as those of impersonation."""
@@ -137,21 +141,39 @@ class Api:
             **self._headers,
         }
         try:
-            answer = httpx.request(
+            answer = self._connected().request(
                 method,
                 f"{self.url}{target}",
                 headers=headers,
                 content=None if body is None else json.dumps(body),
-                # Each time, because the file appears while the API server is waited for.
-                verify=ssl.create_default_context(cafile=self.ca_file),
-                timeout=self._timeout,
-                trust_env=False,
             )
         except (OSError, httpx.HTTPError) as error:
+            if not isinstance(error, httpx.ReadTimeout):  # the others may still be answered
+                self._disconnect()
             raise ApiUnavailableError(f"{method} {self.url}{target}: {error}") from error
         if answer.is_error:
             raise _error(f"{method} {target}", answer)
         return answer.content
+
+    def _connected(self) -> httpx.Client:
+        """Return the connections that are kept: a handshake costs more than most requests.
+
+        They are made again after an error, as the file of the authority appears, and may change,
+        while an API server is waited for. Whoever forgets this has them closed.
+        """
+        with self._keeping:
+            if self._kept is None:
+                trust = ssl.create_default_context(cafile=self.ca_file)
+                client = httpx.Client(verify=trust, timeout=self._timeout, trust_env=False)
+                self._kept, self._close = client, weakref.finalize(self, client.close)
+            return self._kept
+
+    def _disconnect(self) -> None:
+        """Close all connections: the API server is not there, or another one is."""
+        with self._keeping:
+            if self._kept is not None:
+                self._kept = None
+                self._close()
 
 
 def _error(request: str, answer: httpx.Response) -> ApiStatusError:

@@ -7,8 +7,10 @@ from examples.handlers import (
     count,
     digest,
     fulfilment,
+    order_check,
     orders_import,
     outages,
+    release,
     report,
     words,
 )
@@ -16,7 +18,18 @@ from examples.handlers import (
 from asyncjob import WorkerApp
 
 app = WorkerApp()
-for part in (digest, report, outages, count, fulfilment, orders_import, words, api_call):
+for part in (
+    digest,
+    report,
+    outages,
+    count,
+    fulfilment,
+    order_check,
+    orders_import,
+    release,
+    words,
+    api_call,
+):
     app.include(part.app)
 # Only thumbnails take a library of their own, and the demo of `asyncjob dev` does without.
 if find_spec("PIL"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from asyncjob import Category, Child, Fail, JobContext, RetryPolicy, WorkerApp
+from asyncjob import Category, Fail, JobContext, RetryPolicy, WorkerApp
 
 app = WorkerApp()
 
@@ -57,18 +57,18 @@ class FolderCount(BaseModel):
 
 @app.handler("words.count", timeout=600, retry=CHILDREN_HAVE_RETRIED)
 async def count_words(job: JobContext, request: FolderOfWords) -> FolderCount:
-    """Have each file counted, in a queue of their own: waiting parents leave that one free."""
+    """Have each file counted, in a queue of their own, whose workers the parents leave alone."""
     files = await asyncio.to_thread(_files, request)
     children = [
         await job.submit("words.count-file", FileOfWords(file=file), key=str(file), queue="words")
         for file in files
     ]
+    views = await job.gather(*children, check=True)
     total, frequency = 0, Counter[str]()
-    for number, child in enumerate(children, start=1):
-        words = await _words(child)
+    for words in (Words.model_validate(view.result) for view in views):
         total += words.total
         frequency.update(words.frequency)
-        await job.progress(100 * number / len(children), f"{number} of {len(children)} files")
+    await job.progress(100, f"{len(views)} of {len(children)} files")
     return FolderCount(files=len(children), total=total, top=frequency.most_common(request.top))
 
 
@@ -81,11 +81,6 @@ def count_words_of_file(job: JobContext, request: FileOfWords) -> Words:
             frequency.update(WORD.findall(line.lower()))
     job.log.info("words counted", file=str(request.file), total=frequency.total())
     return Words(total=frequency.total(), frequency=dict(frequency.most_common(MAX_WORDS)))
-
-
-async def _words(child: Child) -> Words:
-    view = await child.wait(check=True)
-    return Words.model_validate(view.result)
 
 
 def _files(request: FolderOfWords) -> list[Path]:

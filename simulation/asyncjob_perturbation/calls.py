@@ -11,6 +11,9 @@ import orjson
 _RANDOM: Final = re.compile(r"[0-9a-f]{8,}(-[0-9a-f]+)*")
 """UIDs, digests and random ends of names."""
 
+_KEPT: Final = re.compile(r"/status/(step|wait)s(?:/(.+))?$")
+"""Where a patch adds a step or a wait: to those that there are, or as the first."""
+
 _DRY_RUN: Final = "dry run"
 _AT_START: Final = "at start: "
 _CORE_PARTS: Final = 2
@@ -128,7 +131,7 @@ def _is_collection(path: str) -> bool:
 
 
 def _phase_in(body: bytes) -> str:
-    """Return the phase that a patch writes, or what else tells it from others of the object."""
+    """Return the phase that a patch writes, or the step or wait that it adds."""
     try:
         patch = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -145,6 +148,9 @@ def _phase_in_operations(operations: list[Any]) -> str:
         if operation.get("path") == "/status/phase":
             return str(operation.get("value", ""))
         value = operation.get("value")
+        kept = _KEPT.match(str(operation.get("path", "")))
+        if kept:
+            return f"{kept[1]} {kept[2] or next(iter(value or ''), '')}"
         if operation.get("path") == "/status" and isinstance(value, dict):
             return str(value.get("phase", ""))
     return ""

@@ -230,6 +230,7 @@ class ScenarioRun:
                 *("run", "asyncjob_perturbation.handlers:app", "--concurrency=2", "--grace=1"),
                 *(f"--pod-name={pod}", f"--pod-uid={uid}", f"--namespace={self.namespace}"),
                 f"--kubeconfig={self._kubeconfig(Part.WORKER, token)}",
+                "--park=always",  # without an election no Lease says that the operator wakes jobs
                 *("--health-host=127.0.0.1", f"--health-port={port}"),
                 f"--handler-record={self.folder / 'handlers.jsonl'}",
             ],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES
 from asyncjob_perturbation.calls import without_random
 
 Object = dict[str, Any]
@@ -18,15 +18,22 @@ Objects = Mapping[str, Mapping[str, Object]]
 """Resource → name → object."""
 
 FINISHED: Final = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
+_ENDED_ARRAYS: Final = frozenset({"Succeeded", "Failed", "Cancelled"})
 
 _JOB_FIELDS: Final = (
-    "phase", "attempt", "retries", "crashes", "releases", "redrives", "reruns",
-    "admitted", "lease", "result", "checkpoint",
+    "phase", "attempt", "retries", "crashes", "releases", "redrives", "reruns", "parks",
+    "admitted", "lease", "result", "checkpoint", "waiting",
 )  # fmt: skip
-_NUMBERS: Final = frozenset({"attempt", "retries", "crashes", "releases", "redrives", "reruns"})
+_NUMBERS: Final = frozenset(
+    {"attempt", "retries", "crashes", "releases", "redrives", "reruns", "parks"}
+)
 _QUEUE_FIELDS: Final = ("counts", "reservations")
 _CRON_FIELDS: Final = (
     "active", "activeCount", "triggers", "missed", "reserved", "lastScheduleTime", "backfill",
+)  # fmt: skip
+_ARRAY_FIELDS: Final = (
+    "phase", "reason", "total", "next", "succeeded", "failed", "percent", "open", "requeued",
+    "suspects", "failedItems", "failedUnlisted", "redrives",
 )  # fmt: skip
 _SPENT: Final = frozenset({"attempt", "crashes", "releases"})
 _LABELS: Final = ("asyncjob.dev/cron-job", "asyncjob.dev/rerun-of")
@@ -54,7 +61,11 @@ def end_state(objects: Objects, versions: Iterable[Object] = ()) -> dict[str, Ob
     counted = _counted_ends(versions)
     for name, job in objects.get(JOBS, {}).items():
         state[f"{JOBS}/{without_random(name)}"] = _job_state(job) | counted.get(name, {})
-    for resource, fields in ((QUEUES, _QUEUE_FIELDS), (CRON_JOBS, _CRON_FIELDS)):
+    for resource, fields in (
+        (QUEUES, _QUEUE_FIELDS),
+        (CRON_JOBS, _CRON_FIELDS),
+        (ARRAYS, _ARRAY_FIELDS),
+    ):
         for name, obj in objects.get(resource, {}).items():
             status = obj.get("status", {})
             state[f"{resource}/{name}"] = {
@@ -79,9 +90,13 @@ def _counted_ends(versions: Iterable[Object]) -> dict[str, dict[str, int]]:
 
 
 def is_finished(objects: Objects) -> bool:
-    """Return whether every job has ended."""
-    jobs = objects.get(JOBS, {}).values()
-    return all(job.get("status", {}).get("phase") in FINISHED for job in jobs)
+    """Return whether every job and array has ended."""
+    ended = ((JOBS, FINISHED), (ARRAYS, _ENDED_ARRAYS))
+    return all(
+        obj.get("status", {}).get("phase") in phases
+        for resource, phases in ended
+        for obj in objects.get(resource, {}).values()
+    )
 
 
 def is_counted(objects: Objects) -> bool:
@@ -145,7 +160,19 @@ def _job_state(job: Object) -> Object:
     if status.get("phase") in FINISHED:
         state["reason"] = status.get("reason")
         state["error"] = (status.get("error") or {}).get("type")
+    state |= _kept(job)
     conditions = status.get("conditions", [])
     state["conditions"] = {one["type"]: one["status"] for one in conditions}
     state["labels"] = {name: labels[name] for name in _LABELS if name in labels}
     return state
+
+
+def _kept(job: Object) -> Object:
+    """Return what the job keeps of steps, waits and signals, if anything."""
+    status, signals = job.get("status", {}), job.get("spec", {}).get("signals", {})
+    kept = {
+        "steps": {key: one.get("result") for key, one in status.get("steps", {}).items()},
+        "waits": {key: one.get("over", False) for key, one in status.get("waits", {}).items()},
+        "signals": {name: one.get("payload") for name, one in signals.items()},
+    }
+    return {name: what for name, what in kept.items() if what}

@@ -3,13 +3,20 @@
 import asyncio
 import os
 import signal
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from asyncjob import Fail, JobContext, Retry, WorkerApp
+from asyncjob.app import SignalTimeout
+from asyncjob.app.items import ItemContext
 
 FOLDER: Final = "PERTURBATION_FOLDER"
 """Names the environment variable with a folder of the case's own."""
+
+TAKES_ALONG: Final = 1
+UNTIL_MENDED: Final = 5
+"""Items of arrays that do harm."""
 
 app = WorkerApp()
 
@@ -40,10 +47,7 @@ async def flaky(job: JobContext, payload: dict[str, int]) -> str:
 @app.handler("fatal-once")
 async def fatal_once(job: JobContext, payload: Any) -> str:  # noqa: ARG001
     """Take the worker along the first time."""
-    marker = _folder() / f"crashed-{job.name}"
-    if not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+    _end_worker_once(f"crashed-{job.name}")
     return "done"
 
 
@@ -59,6 +63,44 @@ async def until_mended(job: JobContext, payload: Any) -> str:  # noqa: ARG001
 async def long(job: JobContext, payload: Any) -> None:  # noqa: ARG001
     """Run until cancelled."""
     await asyncio.sleep(3600)
+
+
+@app.handler("waits")
+async def waits(job: JobContext, payload: Any) -> list[str]:  # noqa: ARG001
+    """Take a step, sleep without a slot, wait for a signal, and take another step."""
+    first = await job.step("before", _body, "before")
+    await job.sleep("pause", seconds=3)
+    told = await job.signal("go")
+    return [first, str(told), await job.step("after", _body, "after")]
+
+
+@app.handler("waits-in-vain")
+async def waits_in_vain(job: JobContext, payload: Any) -> str:  # noqa: ARG001
+    """Wait for a signal that does not come in time."""
+    try:
+        return str(await job.signal("never", timeout=timedelta(seconds=4)))
+    except SignalTimeout:
+        return await job.step("late", _body, "late")
+
+
+async def _body(value: str) -> str:
+    return value
+
+
+@app.item_handler("sum", concurrency=2)
+async def sum_item(item: ItemContext, value: int) -> None:
+    """Take the worker along the first time, fail until it is mended, or be done."""
+    if value == TAKES_ALONG:
+        _end_worker_once(f"crashed-{item.array}")
+    if value == UNTIL_MENDED and not (_folder() / "mended").exists():
+        raise Fail("not mended yet")
+
+
+def _end_worker_once(name: str) -> None:
+    marker = _folder() / name
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _folder() -> Path:

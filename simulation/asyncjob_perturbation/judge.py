@@ -36,6 +36,8 @@ def _lines(seen: Seen) -> Iterator[dict[str, Json]]:
         yield _line(HistoryLine.LIST, first, resource=resource, gap=False)
         yield _line(HistoryLine.LIST_END, first, resource=resource, resourceVersion="")
     for version in seen.versions:
+        if version.resource not in RECORDED:
+            continue
         obj = recorded_object(version.obj, version.resource, whole=True)
         written = status_written_at(version.obj)
         more: dict[str, Json] = {"written": written} if written else {}

@@ -1,6 +1,7 @@
 """What people do in a scenario: submit jobs and change them, past the gateway or through it."""
 
 import asyncio
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
@@ -8,11 +9,15 @@ import aiohttp
 
 from asyncjob.errors import ConflictError
 from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.names import (
     API_VERSION,
+    ARRAY_KIND,
+    ARRAYS,
     CRON_JOBS,
     JOBS,
     QUEUES,
+    array_path,
     collection_path,
     cron_job_path,
     job_path,
@@ -25,7 +30,17 @@ _TRY_AGAIN_SECONDS: Final = 0.2
 _TRIES: Final = 150
 _LOOKS: Final = 20
 _TOO_MANY: Final = HTTPStatus.TOO_MANY_REQUESTS
-_KINDS: Final = {QUEUES: "AsyncQueue", CRON_JOBS: "AsyncCronJob", JOBS: "AsyncJob"}
+_KINDS: Final = {
+    QUEUES: "AsyncQueue",
+    CRON_JOBS: "AsyncCronJob",
+    JOBS: "AsyncJob",
+    ARRAYS: ARRAY_KIND,
+}
+_SELF_REVIEWS: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_SELF_REVIEW: Final[Object] = {
+    "apiVersion": "authentication.k8s.io/v1",
+    "kind": "SelfSubjectReview",
+}
 
 
 class People(Protocol):
@@ -48,6 +63,15 @@ class People(Protocol):
 
     async def rerun(self, name: str) -> None:
         """Have a finished job run again, as a new one."""
+
+    async def signal(self, name: str, signal: str, payload: Any) -> None:
+        """Send a signal to a job."""
+
+    async def submit_array(self, name: str, spec: Object) -> None:
+        """Create an array."""
+
+    async def redrive_array(self, name: str) -> None:
+        """Have the failed items of an array run again."""
 
     async def trigger(self, name: str) -> None:
         """Have a cron job run now."""
@@ -90,6 +114,22 @@ class WithKubectl:
 
     async def rerun(self, name: str) -> None:
         await self._change(job_path(self._namespace, name), rerun=1)
+
+    async def signal(self, name: str, signal: str, payload: Any) -> None:
+        review: Any = await self._session.create(_SELF_REVIEWS, _SELF_REVIEW)
+        sent_by = review["status"]["userInfo"]["username"]
+        sent = {
+            "payload": payload,
+            "sentBy": sent_by,
+            "sentAt": format_timestamp(datetime.now(UTC)),
+        }
+        await self._change(job_path(self._namespace, name), signals={signal: sent})
+
+    async def submit_array(self, name: str, spec: Object) -> None:
+        await self.create(ARRAYS, name, spec)
+
+    async def redrive_array(self, name: str) -> None:
+        await self._change(array_path(self._namespace, name), redrive=1)
 
     async def trigger(self, name: str) -> None:
         await self._change(cron_job_path(self._namespace, name), trigger=1)
@@ -141,6 +181,15 @@ class ThroughGateway:
 
     async def rerun(self, name: str) -> None:
         await self._send("POST", f"/jobs/{name}/rerun", makes=f"{name}-r1")
+
+    async def signal(self, name: str, signal: str, payload: Any) -> None:
+        await self._send("POST", f"/jobs/{name}/signals/{signal}", {"payload": payload})
+
+    async def submit_array(self, name: str, spec: Object) -> None:
+        await self._send("POST", "/arrays", {"name": name, **spec})
+
+    async def redrive_array(self, name: str) -> None:
+        await self._send("POST", f"/arrays/{name}/redrive")
 
     async def trigger(self, name: str) -> None:
         await self._send("POST", f"/cron-jobs/{name}/trigger", makes=f"{name}-t1")

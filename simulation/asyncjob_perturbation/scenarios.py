@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES
 from asyncjob_perturbation.cluster import Seen
 from asyncjob_perturbation.people import People, WithKubectl
 from asyncjob_perturbation.plan import LEASE_SECONDS
@@ -46,13 +46,29 @@ class ScenarioContext:
         """Wait until there are these jobs."""
         await self._until(lambda: all(map(self._phase, names)))
 
+    async def submit_array(self, name: str, kind: str, **spec: Any) -> None:
+        """Submit an array."""
+        lease = {"leaseDurationSeconds": LEASE_SECONDS}
+        await self.people.submit_array(name, {"type": kind, **lease, **spec})
+
+    async def until_waiting(self, name: str) -> None:
+        """Wait until a job is parked for a signal."""
+        await self._until(lambda: self._status(JOBS, name).get("reason") == "WaitingForSignal")
+
+    async def until_array(self, name: str, phase: str) -> None:
+        """Wait until an array is in a phase."""
+        await self._until(lambda: self._status(ARRAYS, name).get("phase") == phase)
+
     def mend(self) -> None:
         """Let handlers succeed that have given up."""
         (self._folder / "mended").touch()
 
     def _phase(self, name: str) -> str:
-        job = self._seen.objects[JOBS].get(self.people.id_of(name), {})
-        return str(job.get("status", {}).get("phase", ""))
+        return str(self._status(JOBS, name).get("phase", ""))
+
+    def _status(self, resource: str, name: str) -> Object:
+        found = self._seen.objects[resource].get(self.people.id_of(name), {})
+        return dict(found.get("status", {}))
 
     async def _until(self, met: Callable[[], bool]) -> None:
         async with asyncio.timeout(_STORY_SECONDS):
@@ -164,6 +180,29 @@ async def _redrive(context: ScenarioContext) -> None:
     await context.until_existing("dead-r1")
 
 
+async def _wait(context: ScenarioContext) -> None:
+    await context.submit("waits", "waits")
+    await context.submit("in-vain", "waits-in-vain")
+    await context.until_waiting("waits")
+    await context.people.signal("waits", "go", {"by": "people"})
+
+
+async def _array(context: ScenarioContext) -> None:
+    await context.submit_array(
+        "sums",
+        "sum",
+        items={"count": 7},
+        chunkSize=3,
+        parallelism=2,
+        itemRetries=0,
+        retryPolicy={"maxRetries": 5, "maxCrashes": 5, "initialDelaySeconds": 0},
+    )
+    await context.until_array("sums", "Failed")
+    context.mend()
+    await context.people.redrive_array("sums")
+    await context.until_array("sums", "Succeeded")
+
+
 _TWICE: Final = {"flaky": "Succeeded", "spent": "DeadLetter"}
 _THREE: Final = {f"limited-{number}": "Succeeded" for number in range(3)}
 _YEARS: Final = {"yearly-t1": "Succeeded"}
@@ -191,5 +230,7 @@ SCENARIOS: Final = {
         ),
         Scenario("cancel", _cancel, {"running": "Cancelled", "waiting": "Cancelled"}),
         Scenario("redrive", _redrive, {"dead": "Succeeded", "dead-r1": "Succeeded"}),
+        Scenario("wait", _wait, {"waits": "Succeeded", "in-vain": "Succeeded"}),
+        Scenario("array", _array, {}),
     )
 }

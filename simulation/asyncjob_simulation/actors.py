@@ -11,7 +11,7 @@ from asyncjob.json_types import as_object, child, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.kube.watch import watch
-from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob.names import ARRAYS, CRON_JOBS, collection_path
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob_gateway.auth.rights import Right
 from asyncjob_gateway.cache.namespace import NamespaceCache
@@ -100,6 +100,8 @@ class KopfWatches:
 def _handler(listener: Operator, watched: WatchedCollection) -> Callable[[str | None, Any], None]:
     if watched.resource == CRON_JOBS:
         return listener.on_cron_job_event
+    if watched.resource == ARRAYS:
+        return listener.on_array_event
     return listener.on_queue_event
 
 
@@ -176,7 +178,12 @@ async def run_worker(
         connections=settings.slots() + SPARE_CONNECTIONS,
     ) as session:
         worker = Worker(app, settings, session, holder, metrics=Metrics(), tracing=NO_TRACING)
-        container.on_terminate = worker.stop
+
+        def terminate() -> None:
+            container.is_asked_to_end = not worker.is_draining
+            worker.stop()
+
+        container.on_terminate = terminate
         return WorkerExitCode.STOPPED if await worker.run() else WorkerExitCode.RESTART
 
 
@@ -227,6 +234,21 @@ class Gateway:
             return await self.operations.submit(submission)
         except AsyncJobError as error:
             return error
+
+    def signal(
+        self, process: Process, job: str, name: str, payload: str, sender: str
+    ) -> "asyncio.Task[str | AsyncJobError]":
+        """Send a signal through the gateway's process; gives the job's UID."""
+        return process.spawn(self._signal(job, name, payload, sender))
+
+    async def _signal(self, job: str, name: str, payload: str, sender: str) -> str | AsyncJobError:
+        if self.operations is None:
+            return AsyncJobError("the gateway is not there")
+        try:
+            told = await self.operations.signal(job, name, payload, sender=sender, uid=None)
+        except AsyncJobError as error:
+            return error
+        return told.uid
 
 
 async def _allow(_: Right) -> None:

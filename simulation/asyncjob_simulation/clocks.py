@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -56,6 +56,11 @@ def _numbering() -> Callable[[object], int]:
 def true_time(loop: asyncio.AbstractEventLoop) -> float:
     """Return the true time in epoch seconds."""
     return EPOCH + loop.time()
+
+
+def true_moment(loop: asyncio.AbstractEventLoop) -> datetime:
+    """Return the true time."""
+    return datetime.fromtimestamp(true_time(loop), UTC)
 
 
 class VirtualTime:
@@ -150,8 +155,11 @@ def quiet(on_log: Callable[[str, str], None] | None = None) -> Iterator[None]:
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=False,
     )
+    # The body of a step that died with its process never leaves its span.
+    spans = patch.object(logging.getLogger("opentelemetry.context"), "disabled", new=True)
     try:
-        yield
+        with spans:
+            yield
     finally:
         structlog.configure(**before)
 

@@ -69,17 +69,18 @@ def _accounts_and_bindings() -> Iterator[Object]:
             "metadata": {"name": account, "namespace": NAMESPACE},
         }
         for role in roles:
-            yield _binding("RoleBinding", account, role)
+            yield binding("RoleBinding", account, role)
     for account, role in _CLUSTER_ROLES:
-        yield _binding("ClusterRoleBinding", account, role)
+        yield binding("ClusterRoleBinding", account, role)
 
 
-def _binding(kind: str, account: str, role: str) -> Object:
+def binding(kind: str, account: str, role: str, name: str = "") -> Object:
+    """Return what gives an account a role."""
     scope = {"namespace": NAMESPACE} if kind == "RoleBinding" else {}
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": kind,
-        "metadata": {"name": role, **scope},
+        "metadata": {"name": name or role, **scope},
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
     }
@@ -98,6 +99,9 @@ class Container:
     access: MemoryAccess
     on_terminate: Callable[[], None] = lambda: None
     """What SIGTERM does."""
+
+    is_asked_to_end: bool = False
+    """Whether it got SIGTERM before it had begun to end by itself."""
 
 
 @dataclass(eq=False)
@@ -145,6 +149,9 @@ class Cluster:
 
     processes: dict[str, Process]
     """All that there ever were, by name."""
+
+    on_end: Callable[[Container, int], None] = lambda *_: None
+    """Called when a container has ended, with its exit code."""
 
     replicas: list[Replica] = field(default_factory=list)
 
@@ -250,6 +257,7 @@ class Cluster:
         if pod.container is not container:
             return
         self.recorder.note("kubelet", f"{container.process.name} has ended with {code}", pod.name)
+        self.on_end(container, code)
         pod.exit_code, pod.terminated_at = code, true_time(self.loop)
         pod.container = None
         pod.restarts += 1

@@ -32,6 +32,11 @@ _HARMLESS: Final = ("kill", "hold", "cut", "stall", "compact", "clock", "quota")
 """Kinds of faults that need not cost any attempt while workers are spared where it would."""
 
 
+_GRACES: Final = (0.5, 10.0, 30.0)
+_EVICTED_STUBBORN: Final = 0.5
+"""How many of the evictions wait for a handler that ignores its stops, where there are some."""
+
+
 @dataclass
 class FaultPlan:
     """What befalls the processes of one simulation."""
@@ -44,6 +49,12 @@ class FaultPlan:
     gateway: Replica
     busy: Callable[[], Sequence[Process]]
     """Returns the processes of workers that run handlers."""
+
+    after_stubborn: list[Callable[[Process], None]]
+    """What happens once the next handler begins that ignores its stops, to its container."""
+
+    watched: Sequence[str] = ()
+    """What is watched, and so may be late, besides what all simulations have."""
 
     def plan(self, seconds: float) -> None:
         """Have faults happen within so many seconds."""
@@ -172,8 +183,20 @@ class FaultPlan:
             self._cut_off(process, seconds - self.dice.between(f"{name} sooner", 0.0, 2.0))
 
     def _evict(self, name: str) -> None:
+        """Evict somebody, maybe a worker as soon as one of its handlers ignores its stops."""
+        if self.swarm.stubborn and self.dice.happens(f"{name} one that stays", _EVICTED_STUBBORN):
+            self.after_stubborn.append(partial(self._evict_soon, name))
+            return
         replica = self.dice.choice(f"{name} whom", self._all())
-        grace = self.dice.choice(f"{name} grace", (0.5, 10.0, 30.0))
+        self._evict_with(replica, self.dice.choice(f"{name} grace", _GRACES))
+
+    def _evict_soon(self, name: str, container: Process) -> None:
+        replica = next((one for one in self.workers if one.process is container), None)
+        if replica is not None:
+            soon = self.dice.between(f"{name} soon", 0.1, 3.0)
+            self._later(soon, self._evict_with, replica, max(_GRACES))
+
+    def _evict_with(self, replica: Replica, grace: float) -> None:
         self.cluster.recorder.note("FAULT", f"evicts {replica.name} with {grace} s")
         self.cluster.evict(replica, grace)
 
@@ -208,7 +231,8 @@ class FaultPlan:
         everyone = [*self.workers, *self._others()]
         process = self._victim(name, self.operators if of_operators else everyone)
         if process is not None:
-            what = self.dice.choice(f"{name} what", ("asyncjobs", "asyncqueues", "leases", "pods"))
+            kinds = ("asyncjobs", "asyncqueues", "leases", "pods", *self.watched)
+            what = self.dice.choice(f"{name} what", kinds)
             seconds = self.dice.choice(f"{name} long", (2.0, 6.0, 12.0, 25.0))
             self.cluster.recorder.note(
                 "FAULT", f"no events of {what} for {process.name}, {seconds} s"

@@ -66,11 +66,17 @@ class HandlerCalls:
 
     loop: SimulationLoop
     runs: dict[str, list[RecordedCall]] = field(default_factory=lambda: defaultdict(list))
-    problems: list[tuple[str, str]] = field(default_factory=list)
-    """Name of the job, and what is wrong."""
+    problems: list[tuple[str, str, str]] = field(default_factory=list)
+    """The promise that was broken, name of the job, and what is wrong."""
+
+    sleeps: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When each sleep of each job was first asked for, by UID and key."""
 
     on_begin: Callable[[RecordedCall], None] = lambda _: None
     """Called with each new run."""
+
+    after_stubborn: list[Callable[[Process], None]] = field(default_factory=list)
+    """What happens once the next handler begins that ignores its stops, to its container."""
 
     on_step: Callable[[RecordedCall], None] = lambda _: None
     """Called whenever one does something that others can see."""
@@ -79,7 +85,8 @@ class HandlerCalls:
         """Note that a handler begins."""
         process = current_process()
         assert process is not None  # handlers run in workers only
-        run = RecordedCall(job.uid, job.name, job.attempt, process, self.loop.time(), heeds_stops)
+        claims = job.info.attempt  # `job.attempt` leaves parks out
+        run = RecordedCall(job.uid, job.name, claims, process, self.loop.time(), heeds_stops)
         for other in self.runs[job.uid]:
             if other.attempt == run.attempt:
                 self._wrong(run, f"attempt {run.attempt} runs a second time")
@@ -87,6 +94,8 @@ class HandlerCalls:
                 self._wrong(run, f"runs in {process.name} while {_words(other)} has not ended")
         self.runs[job.uid].append(run)
         self.on_begin(run)
+        if not heeds_stops and self.after_stubborn:
+            self.after_stubborn.pop(0)(process.container)
         return run
 
     def step(self, run: RecordedCall) -> None:
@@ -96,6 +105,16 @@ class HandlerCalls:
         if newer and run.heeds_stops and not run.stood_still(now):
             self._wrong(run, f"{_words(run)} goes on after {_words(newer[0])} has begun")
         self.on_step(run)
+
+    async def sleep(self, job: JobContext, key: str, seconds: float) -> None:
+        """Sleep without a slot, if at all, and judge the time since this sleep was first begun."""
+        if not seconds:
+            return
+        began = self.sleeps.setdefault((job.uid, key), self.loop.time())
+        await job.sleep(key, seconds=seconds)
+        if (slept := self.loop.time() - began) < seconds:
+            words = f"slept for {slept:.2f} s and not {seconds:.2f} s ({key})"
+            self.problems.append(("a sleep lasts as long as asked", job.name, words))
 
     def end(self, run: RecordedCall, *, returned: bool) -> None:
         """Note that a handler has ended."""
@@ -107,7 +126,7 @@ class HandlerCalls:
         return list(dict.fromkeys(run.process.container for run in running))
 
     def _wrong(self, run: RecordedCall, words: str) -> None:
-        self.problems.append((run.name, words))
+        self.problems.append(("one handler at a time", run.name, words))
 
 
 def _words(run: RecordedCall) -> str:
@@ -135,15 +154,16 @@ def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
             first = (job.last_checkpoint or {}).get("step", 0)
             fails = job.attempt <= payload["failures"]
             for step in range(first, payload["failsAt"] if fails else payload["steps"]):
+                await record.sleep(job, f"before {step}", payload.get("nap", 0.0))
                 await _pause(payload["pause"], heeds_stops=heeds_stops)
                 record.step(run)
                 if payload.get("checkpoint"):
-                    job.checkpoint({"step": step + 1, "attempt": job.attempt})
+                    job.checkpoint({"step": step + 1, "attempt": job.info.attempt})
                     job.progress(100 * (step + 1) / payload["steps"])
             if fails:
                 raise RuntimeError("fails as its payload says")
             returned = True
-            return {"by": f"{job.uid}/{job.attempt}"}
+            return {"by": job.fencing_token}
         finally:
             record.end(run, returned=returned)
 
@@ -162,7 +182,7 @@ def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
                 await job.submit("work", child, key=str(number))
                 record.step(run)
             returned = True
-            return {"by": f"{job.uid}/{job.attempt}"}
+            return {"by": job.fencing_token}
         finally:
             record.end(run, returned=returned)
 

@@ -5,10 +5,11 @@ those would be an error here, and nobody would see it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from asyncjob.lifecycle.arrays.chunks import is_chunk_type
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import (
     CRON_JOB_LABEL,
@@ -30,6 +31,7 @@ from asyncjob_simulation.handlers import HandlerCalls, RecordedCall
 from asyncjob_simulation.history import History
 from asyncjob_simulation.processes import HEARTBEAT, MAIN, Process
 from asyncjob_simulation.story import Recorder
+from asyncjob_worker.cli import WorkerExitCode
 
 Object = dict[str, Any]
 
@@ -110,6 +112,9 @@ class Invariants:
     knows_jobs: set[str] = field(default_factory=set)
     """Names of the processes that have read the list of jobs."""
 
+    on_job: Callable[[Change], None] = lambda _: None
+    """Called with each change of a job."""
+
     violations: list[BrokenInvariant] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
     known: dict[str, str] = field(default_factory=dict)
@@ -156,12 +161,13 @@ class Invariants:
         for change in self._new_changes(JOBS):
             self._history.take(JOBS, change)
             self._on_job(actor, change)
+            self.on_job(change)
         for resource in (QUEUES, CRON_JOBS):
             for change in self._new_changes(resource):
                 self._history.take(resource, change)
         problems = self.handlers.problems
-        for name, words in problems[self._problems_seen :]:
-            self.broken("one handler at a time", name, words)
+        for promise, name, words in problems[self._problems_seen :]:
+            self.broken(promise, name, words)
         self._problems_seen = len(problems)
 
     def _new_changes(self, plural: str) -> Iterator[Change]:
@@ -200,8 +206,9 @@ class Invariants:
             self._leases[uid].renewed_at = self.loop.time()
             self._note_end_of_lease(uid, status)
         saved = status.get("checkpoint")
-        if saved != was.get("checkpoint") and saved and saved["attempt"] != status["attempt"]:
-            words = f"attempt {saved['attempt']} has left its checkpoint in {status['attempt']}"
+        by = (saved or {}).get("attempt", status.get("attempt"))  # those of chunks do not say
+        if saved != was.get("checkpoint") and by != status.get("attempt"):
+            words = f"attempt {by} has left its checkpoint in {status['attempt']}"
             self.broken("a fenced attempt changes nothing", name, words)
 
     def _on_created(self, job: Object) -> None:
@@ -247,7 +254,7 @@ class Invariants:
             self._check_retention(job)
         if status.get("phase") == "Running":
             self._leave_queue(job)
-        self._leases.pop(meta["uid"], None)
+        # Its lease stays: a handler may begin with it when the answer to its claim comes late.
 
     # ---- claims
 
@@ -351,7 +358,7 @@ class Invariants:
         if reason == "Released":
             self._check_release(name, uid)
         if status["phase"] == "Succeeded":
-            self._check_result(name, uid, status)
+            self._check_result(name, uid, job)
 
     def _check_release(self, name: str, uid: str) -> None:
         for run in self.handlers.runs.get(uid, ()):
@@ -378,10 +385,12 @@ class Invariants:
         hindered = self.hindered.get(holder.name, float("-inf")) > since
         return holder.is_alive and not stood_still and not hindered
 
-    def _check_result(self, name: str, uid: str, status: Object) -> None:
+    def _check_result(self, name: str, uid: str, job: Object) -> None:
+        status = job["status"]
         attempt = status.get("attempt")
         by = (status.get("result") or {}).get("by")
-        if by != f"{uid}/{attempt}":
+        # Chunks of arrays say in theirs which items are done.
+        if by != f"{uid}/{attempt}" and not is_chunk_type(job["spec"]["type"]):
             self.broken("a result is its attempt's", name, f"attempt {attempt} has that of {by}")
         if not any(run.attempt == attempt and run.returned for run in self.handlers.runs[uid]):
             self.broken("a result is its attempt's", name, f"no handler returned in {attempt}")
@@ -453,6 +462,12 @@ class Invariants:
     def is_still(self) -> bool:
         """Whether nobody has written for a while."""
         return self.loop.time() - self._last_write[0] >= STILL_SECONDS
+
+    def check_exit(self, process: str, code: int, *, is_asked_to_end: bool) -> None:
+        """Judge the exit code of a container."""
+        if is_asked_to_end and code == WorkerExitCode.RESTART:
+            words = "got SIGTERM, and ended as one that is to be started again"
+            self.broken("who is asked to end ends", process, words)
 
     def check_all_ended(self, besides: Collection[str] = ()) -> None:
         """Judge that jobs have ended."""

@@ -12,7 +12,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Literal
 from unittest.mock import patch
 
 from asyncjob import WorkerApp
@@ -49,6 +49,9 @@ from asyncjob_simulation.isolated import start_isolated
 from asyncjob_simulation.knowledge import Knowledge
 from asyncjob_simulation.network import Network
 from asyncjob_simulation.processes import Process, close_unstarted, current_process
+from asyncjob_simulation.profile_parts import PARTS
+from asyncjob_simulation.profiles import Profile
+from asyncjob_simulation.relists import Relists
 from asyncjob_simulation.story import Entry, Recorder
 from asyncjob_simulation.swarm import swarm_of
 from asyncjob_simulation.workload import Workload, queues_of
@@ -109,24 +112,27 @@ class Outcome:
     entries: Sequence[Entry]
     seconds: float
     steps: int
+    profile: Profile = Profile.JOBS
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a seed is simulated: `allowed` faults only, with a story or without."""
+    """How a seed is simulated: what its jobs do, `allowed` faults only, with a story or without."""
 
     allowed: frozenset[str] | None = None
     tells: bool = False
+    profile: Profile = Profile.JOBS
 
 
 def simulate(seed: int, options: Options | None = None) -> Outcome:
     """Simulate one seed."""
-    life = Life(seed, options or Options())
-    outcome = life.run()
-    # What the dead have left is freed here; its cleanup comes to nothing and is not to be heard of.
-    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
-        del life
-        gc.collect()
+    # What the dead have left is freed in here; its cleanup comes to nothing, unheard.
+    with patch.object(sys, "unraisablehook", lambda _: None):
+        life = Life(seed, options or Options())
+        outcome = life.run()
+        with quiet():
+            del life
+            gc.collect()
     return outcome
 
 
@@ -142,6 +148,7 @@ class Life:
 
     def __init__(self, seed: int, options: Options) -> None:
         self._seed = seed
+        self._profile = options.profile
         dice = self._dice = Dice(seed)
         loop = self._loop = SimulationLoop(random.Random(f"turns/{seed}"))
         loop.set_exception_handler(self._on_stray_error)
@@ -175,11 +182,17 @@ class Life:
             answered=network.claims_answered,
             hindered=network.heartbeats_hindered,
         )
+        self._parts = PARTS[options.profile](
+            server, self._handlers, self._recorder, self._invariants.broken
+        )
+        self._invariants.on_job = self._parts.on_job
+        network.relists = Relists(partial(self._invariants.broken, "only what is lost is listed"))
         self._handlers.on_begin = self._invariants.on_handler
         self._handlers.on_step = self._invariants.on_step
         self._gateway = Gateway()
         self._knowledge = Knowledge(server, gateways=self._gateway.caches)
         self._cluster = Cluster(loop, network, self._recorder, self._wall_offset, self._processes)
+        self._cluster.on_end = self._on_container_end
 
     def run(self) -> Outcome:
         """Simulate, and return what came of it."""
@@ -206,6 +219,7 @@ class Life:
             recorder.entries,
             loop.time() - FIRST_MOMENT,
             loop.steps,
+            self._profile,
         )
 
     def _remark_log(self, level: str, words: str) -> None:
@@ -238,7 +252,7 @@ class Life:
         for replica in (*operators, front, *workers):
             cluster.add(replica)
         jobs, seconds, faulty_seconds = self._extent()
-        workload = Workload(
+        workload = self._parts.workload(
             cluster,
             gateway,
             front,
@@ -252,7 +266,15 @@ class Life:
         )
         workload.begin()
         plan = FaultPlan(
-            cluster, dice, swarm, operators, workers, front, busy=self._handlers.containers
+            cluster,
+            dice,
+            swarm,
+            operators,
+            workers,
+            front,
+            busy=self._handlers.containers,
+            after_stubborn=self._handlers.after_stubborn,
+            watched=self._parts.watched,
         )
         plan.plan(faulty_seconds)
         for queue in workload.rare_queues:
@@ -278,6 +300,8 @@ class Life:
         """Return the workers of a queue; where there are several, one serves one more type."""
         is_rare = self._swarm.rare_jobs > 0 and count > 1
         apps = [make_app(self._handlers, serves_rare=serves) for serves in (False, is_rare)]
+        for app in apps:
+            self._parts.add_handlers(app)
         return [
             Replica(
                 f"worker-{queue}-{number}",
@@ -303,6 +327,7 @@ class Life:
         invariants, rare = self._invariants, workload.rare
         await self._until(lambda: not workload.pending, CALM_SECONDS)
         await self._until_ended(besides=rare)
+        self._parts.check_calm()
         invariants.check_all_ended(besides=rare)  # those that nobody serves are in nobody's way
         workload.cancel_rare()
         await self._until_ended()
@@ -360,7 +385,8 @@ class Life:
         return len(self._unfinished(besides)) <= most
 
     def _unfinished(self, besides: Collection[str]) -> list[str]:
-        return [name for name in self._invariants.unfinished() if name not in besides]
+        left = [*self._invariants.unfinished(), *self._parts.unfinished()]
+        return [name for name in left if name not in besides]
 
     async def _until(self, holds: Callable[[], bool], seconds: float) -> None:
         """Wait for something, for so many seconds at most, or until a promise is broken."""
@@ -402,8 +428,20 @@ class Life:
             queue=queue,
             concurrency=self._dice.choice(f"slots of {name}", self._swarm.slots),
             grace=self._dice.choice(f"grace of {name}", (0.0, 5.0, 20.0)),
+            park=self._park,
         )
         return await run_worker(container, app, settings, self._accesses)
+
+    @property
+    def _park(self) -> Literal["auto", "always"]:
+        """Return when jobs are parked: without an election no Lease says that they are woken."""
+        is_sure = self._profile is not Profile.JOBS and not self._has_election
+        return "always" if is_sure else "auto"
+
+    def _on_container_end(self, container: Container, code: int) -> None:
+        self._invariants.check_exit(
+            container.process.name, code, is_asked_to_end=container.is_asked_to_end
+        )
 
     def _wall_offset(self, name: str) -> float:
         highest = 600.0 if self._dice.happens(f"skew of {name}", 0.2) else 0.5
@@ -412,6 +450,14 @@ class Life:
     # ---- what is seen of the API server
 
     def _on_answer(self, actor: str, request: Request, response: Response) -> None:
+        try:
+            self._judge_answer(actor, request, response)
+        except Exception as error:
+            # Raised, it would only keep an answer from its process.
+            self._invariants.broken("what judges has no errors", request.path, repr(error))
+            raise
+
+    def _judge_answer(self, actor: str, request: Request, response: Response) -> None:
         code, count = response.status, self._recorder.count
         is_refused = code >= HTTPStatus.BAD_REQUEST
         if is_refused:
@@ -425,4 +471,5 @@ class Life:
         if not is_refused and request.path.endswith((f"/leases/{OPERATOR_LEASE}", "/leases")):
             self._invariants.on_leader(actor)
         self._invariants.on_write(actor, request.method, request.path)
+        self._parts.look()
         self._knowledge.follow()

@@ -12,10 +12,17 @@ from typing import Final
 
 import click
 
-from asyncjob_simulation import planted_operator, planted_worker  # noqa: F401  # they add to the list
+from asyncjob_simulation import (  # noqa: F401  # they add to the list
+    planted_arrays,
+    planted_children,
+    planted_operator,
+    planted_waits,
+    planted_worker,
+)
 from asyncjob_simulation.apiserver.installation import ROOT
-from asyncjob_simulation.life import prepare_process, simulate
+from asyncjob_simulation.life import Options, prepare_process, simulate
 from asyncjob_simulation.planting import MUTATIONS, Mutation
+from asyncjob_simulation.profiles import Profile
 
 
 @dataclass(frozen=True)
@@ -44,13 +51,14 @@ def search(mutation: Mutation, first_seed: int, seconds: float) -> Found:
     A seed that fails without the bug as well has not found it.
     """
     began, tried = time.process_time(), 0
+    options = Options(profile=mutation.profile)
     while time.process_time() - began < seconds:
         with mutation.plant():
-            outcome = simulate(first_seed + tried)
+            outcome = simulate(first_seed + tried, options)
         tried += 1
         if outcome.violations:
             elapsed = time.process_time() - began
-            if not simulate(outcome.seed).violations:
+            if not simulate(outcome.seed, options).violations:
                 promise = outcome.violations[0].promise
                 return Found(mutation, outcome.seed, tried, elapsed, promise)
             click.echo(f"seed {outcome.seed} fails without any bug planted")
@@ -67,14 +75,15 @@ _HEAD: Final = "| Planted | Once found by | Simulations until found | CPU second
 
 
 def write_row(mutation: Mutation, found: Sequence[Found]) -> None:
-    """Put what was found into the table of the page, in the order of the mutations."""
+    """Put what was found into the table of the page, in the order of profiles and mutations."""
     before, _, rest = PAGE.read_text().partition(_HEAD)
     rows, after = [], rest.split("\n")[2:]
     while after and after[0].startswith("|"):
         rows.append(after.pop(0))
     by_words = {row.split("|")[1].strip(): row for row in rows}
     by_words[mutation.words] = _row(mutation, found)
-    known = [by_words[one.words] for one in MUTATIONS if one.words in by_words]
+    in_order = sorted(MUTATIONS, key=lambda one: list(Profile).index(one.profile))
+    known = [by_words[one.words] for one in in_order if one.words in by_words]
     line = "|" + "---|" * 5
     PAGE.write_text("\n".join([f"{before}{_HEAD}", line, *known, *after]))
 
@@ -85,6 +94,10 @@ def _row(mutation: Mutation, found: Sequence[Found]) -> str:
     broken = "; ".join(dict.fromkeys(one.promise for one in found if one.promise))
     cells = (mutation.words, mutation.origin, tries, seconds, broken or "nothing")
     return f"| {' | '.join(cells)} |"
+
+
+def _not_found(mutation: Mutation) -> str:
+    return f"not found here, but by {mutation.found_by}" if mutation.found_by else "NOT FOUND"
 
 
 # ---- the command
@@ -101,7 +114,10 @@ def _row(mutation: Mutation, found: Sequence[Found]) -> str:
 def main(
     *, seed: int | None, searches: int, minutes: float, write: bool, names: tuple[str, ...]
 ) -> None:
-    """Plant each bug, or those of NAMES, and search for it; exit 1 if one is not found."""
+    """Plant each bug, or those of NAMES, and search for it; exit 1 if one is not found.
+
+    Those that another kind of search finds may be missed.
+    """
     first = secrets.randbits(32) if seed is None else seed
     click.echo(f"first seed: {first}")
     prepare_process()
@@ -109,14 +125,16 @@ def main(
     missed = 0
     for one in wanted:
         found = [search(one, first + number * APART, 60 * minutes) for number in range(searches)]
-        missed += any(each.seed is None for each in found)
+        missed += any(each.seed is None for each in found) and not one.found_by
         for each in found:
-            where = f"seed {each.seed}: {each.promise}" if each.seed is not None else "NOT FOUND"
+            where = (
+                f"seed {each.seed}: {each.promise}" if each.seed is not None else _not_found(one)
+            )
             tried = f"{each.simulations:5} simulations {each.seconds:7.1f} s"
             click.echo(f"{one.name:28} {tried}  {where}")
         if write:
             write_row(one, found)
-    click.echo(f"{len(wanted) - missed} of {len(wanted)} found by each search")
+    click.echo(f"{len(wanted) - missed} of {len(wanted)} found by each search, or by another kind")
     sys.exit(1 if missed else 0)
 
 

@@ -20,6 +20,7 @@ from asyncjob_simulation.apiserver.watches import Line
 from asyncjob_simulation.dice import FaultChooser
 from asyncjob_simulation.event_loop import SimulationLoop
 from asyncjob_simulation.processes import Process
+from asyncjob_simulation.relists import Relists
 from asyncjob_simulation.request_kinds import RequestKind, kind_of
 from asyncjob_simulation.story import Recorder
 
@@ -44,7 +45,7 @@ REFUSED_SECONDS: Final = 5.0
 """For how long tokens are refused at most, as while an API server changes its keys."""
 
 _CHANGED: Final = re.compile(
-    rf"/(asyncjobs|asynccronjobs)/[^/]+/status$|/leases/{WORKER_LEASE_PREFIX}"
+    rf"/(asyncjobs|asynccronjobs|asyncarrays)/[^/]+/status$|/leases/{WORKER_LEASE_PREFIX}"
 )
 
 Written = Callable[[str, Request, Response], None]
@@ -112,6 +113,7 @@ class Network:
     recorder: Recorder
     rates: Rates
     on_answer: Written = lambda *_: None
+    relists: Relists = field(default_factory=lambda: Relists(_nothing))
     operators_compare: bool = True
     """Whether operators compare with lists now and then: else no event of theirs may be lost."""
 
@@ -168,7 +170,8 @@ class Connections(MemoryConnections):
         super().__init__(network.server)
         self._network = network
         self._process = process
-        self._compares = network.operators_compare and process.name.startswith("operator")
+        self._is_operator = process.name.startswith("operator")
+        self._compares = network.operators_compare and self._is_operator
         self._counts: dict[str, int] = defaultdict(int)
         self._spared_until = float("-inf")
 
@@ -183,6 +186,7 @@ class Connections(MemoryConnections):
         network, actor = self._network, self._process.name
         title = f"{actor}|{call.method}|{'watch ' * call.is_watch}{short_path(call.path)}"
         self._counts[title] += 1
+        self._look_at_list(call)
         name = f"{title}|{self._counts[title]}"
         dice = network.chooser.dice
         there, back = dice.between(f"{name}/there", 0.001, 0.02), dice.between(name, 0.001, 0.02)
@@ -202,8 +206,17 @@ class Connections(MemoryConnections):
             return Fault(there, back)
         if kind in {RequestKind.CLAIM, RequestKind.HEARTBEAT} and fault != Fault(there, back):
             on_its_way = fault.before + (0.0 if fault.after == math.inf else fault.after)
-            network.heartbeats_hindered[actor] = now + on_its_way
+            # An earlier one may be on its way for longer.
+            earlier = network.heartbeats_hindered.get(actor, now)
+            network.heartbeats_hindered[actor] = max(earlier, now + on_its_way)
         return fault
+
+    def _look_at_list(self, call: Call) -> None:
+        if call.method != "GET" or self._is_operator:
+            return
+        relists = self._network.relists
+        look = relists.on_watch if call.is_watch else relists.on_list
+        look(self._process.name, call.path, call.query)
 
     def _take_effect(self, name: str, fault: Fault, now: float) -> None:
         """Have a fault of one request decide what becomes of the next."""
@@ -218,11 +231,10 @@ class Connections(MemoryConnections):
             network.loop.call_soon(befall, context=Context())
 
     def _exceeds_quota(self, kind: RequestKind, now: float) -> bool:
-        is_operator = self._process.name.startswith("operator")
         return (
             now < self._network.quota_exceeded_until
             and kind is RequestKind.CREATION
-            and is_operator
+            and self._is_operator
         )
 
     def _disturbed(self, name: str, call: Call, of: RequestKind, usual: Fault) -> Fault:
@@ -277,6 +289,8 @@ class Connections(MemoryConnections):
         title = f"{actor}|event {short_path(call.path)}|{line.type}|{line.version}"
         usual = Fault(network.chooser.dice.between(title, 0.001, 0.03))
         now, plural = network.loop.time(), call.path.rsplit("/", 1)[-1]
+        if line.type == "ERROR":
+            network.relists.on_expired(actor, call.path, call.query)
         stalled_for = network.stalled_until.get((actor, plural), now) - now
         if stalled_for > 0:
             return Fault(stalled_for)
@@ -296,6 +310,8 @@ class Connections(MemoryConnections):
             ("event lost", rates.watch_dropped * self._compares, replace(usual, drops=True)),
         ):
             if wants(f"{title}|{kind}", rate, f"watch of {what}: {kind}"):
+                if fault.expires:
+                    network.relists.on_expired(self._process.name, call.path, call.query)
                 network.recorder.count(f"watch: {kind}")
                 return fault
         return usual
@@ -320,10 +336,12 @@ class Connections(MemoryConnections):
         )
         recorder.note(actor, f"{kind} {short_path(call.path)} -> {outcome}", about)
         network.on_answer(actor, request, response)
+        if response.status == HTTPStatus.GONE:
+            network.relists.on_expired(actor, call.path, call.query)
         if response.status < 300 and call.method == "PATCH" and _CHANGED.search(call.path):  # noqa: PLR2004
             network.after_write.pop(actor, _nothing)()
         return response
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """Do nothing."""

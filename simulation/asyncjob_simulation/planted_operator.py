@@ -156,7 +156,11 @@ def stale_queue_view() -> AbstractContextManager[object]:
     return any_version(QueueCache, "_versions")
 
 
-@mutation("an answer that comes late brings a pod back as it was", READER)
+@mutation(
+    "an answer that comes late brings a pod back as it was",
+    READER,
+    found_by="pytest tests/properties/operator/test_caches.py",
+)
 def stale_pod_view() -> AbstractContextManager[object]:
     return any_version(WorkerPodCache, "_pod_versions")
 
@@ -253,7 +257,11 @@ def no_deduplication() -> AbstractContextManager[object]:
     return both()
 
 
-@mutation("a job is admitted without a live look for others with its id", SIMULATION)
+@mutation(
+    "a job is admitted without a live look for others with its id",
+    SIMULATION,
+    found_by="make prove ONLY=protocol",
+)
 def admitted_by_late_view() -> AbstractContextManager[object]:
     async def nobody(*_: object) -> bool:
         return False
@@ -265,6 +273,11 @@ def admitted_by_late_view() -> AbstractContextManager[object]:
 def no_dependencies() -> AbstractContextManager[object]:
     left = (gates.not_before_gate, gates.suspend_gate)
     return patch.object(gates, "GATES", left)
+
+
+@mutation("a parked job is not woken")
+def leave_parked() -> AbstractContextManager[object]:
+    return patch.object(gates, "_wake", lambda *_: None)
 
 
 @mutation("start times are not waited for")

@@ -7,10 +7,14 @@ from typing import Any
 from unittest.mock import patch
 
 from asyncjob.errors import ApiError, UnknownOutcomeError
+from asyncjob.kube.informer import _Reflector
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_simulation.planting import READER, SIMULATION, mutation, nothing, settable
+from asyncjob_worker import components
 from asyncjob_worker.claiming.claimer import Claimer, _ClaimRequest
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
+from asyncjob_worker.clock import wall_seconds
+from asyncjob_worker.execution import attempt_steps
 from asyncjob_worker.execution.runner import JobRunner
 from asyncjob_worker.leases import heartbeat, held_job, outcome_writer, ownership
 from asyncjob_worker.leases.heartbeat import HeartbeatSender, HeartbeatThread
@@ -97,7 +101,9 @@ def expiry_by_wall_clock() -> AbstractContextManager[object]:
 
 
 @mutation(
-    "the end of one claim ends heartbeats and stops of the next claim of the same job", READER
+    "the end of one claim ends heartbeats and stops of the next claim of the same job",
+    READER,
+    found_by="pytest tests/properties/worker/test_claims_of_a_worker.py",
 )
 def heartbeats_by_job() -> AbstractContextManager[object]:
     remove = JobRunner._remove
@@ -115,6 +121,27 @@ def release_beside_handler() -> AbstractContextManager[object]:
     return patch.object(JobRunner, "_outlives_drain", lambda *_: False)
 
 
+@mutation("a worker that was asked to end asks to be restarted, as all its handlers stay", READER)
+def restart_after_sigterm() -> AbstractContextManager[object]:
+    def whenever(self: JobRunner) -> bool:
+        return self.abandoned == self._slots
+
+    return patch.object(JobRunner, "_is_exhausted", whenever)
+
+
+@mutation("a watch that breaks off lists everything again", READER)
+def list_after_break() -> AbstractContextManager[object]:
+    look = _Reflector.list_and_watch
+
+    async def forget(self: Any) -> ApiError | None:
+        error = await look(self)
+        if error is not None:
+            self._version = None
+        return error
+
+    return patch.object(_Reflector, "list_and_watch", forget)
+
+
 @mutation("a token that is refused once proves that the job is lost", READER)
 def refused_token_fences() -> AbstractContextManager[object]:
     return patch.object(ownership, "UNAUTHORIZED_SECONDS", 0.0)
@@ -125,7 +152,11 @@ def fenced_by_one_thread() -> AbstractContextManager[object]:
     return patch.object(JobRunner, "fence_expired", nothing)
 
 
-@mutation("only the event loop kills handlers in processes of their own", READER)
+@mutation(
+    "only the event loop kills handlers in processes of their own",
+    READER,
+    found_by="pytest tests/properties/worker/test_fencing.py",
+)
 def killed_by_event_loop() -> AbstractContextManager[object]:
     return patch.object(HeartbeatThread, "_kill", nothing)
 
@@ -173,6 +204,19 @@ def renew_without_fence() -> AbstractContextManager[object]:
         return [one for one in renewal_patch(held, report, now) if one["op"] != "test"]
 
     return patch.object(heartbeat, "renewal_patch", unfenced)
+
+
+# ---- worker: waits
+
+
+@mutation("a sleep ends by the clock of the worker's machine")
+def sleep_by_own_clock() -> AbstractContextManager[object]:
+    return patch.object(components, "_server_time", lambda _: wall_seconds())
+
+
+@mutation("a sleep begins again with each attempt")
+def sleep_begins_again() -> AbstractContextManager[object]:
+    return patch.object(attempt_steps, "waits_of", lambda _: {})
 
 
 # ---- worker: outcomes

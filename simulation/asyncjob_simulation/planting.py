@@ -10,6 +10,7 @@ from unittest.mock import patch
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.decide import POLICY_CHAINS
 from asyncjob_simulation.processes import current_process
+from asyncjob_simulation.profiles import Profile
 
 Plant = Callable[[], AbstractContextManager[object]]
 
@@ -22,6 +23,11 @@ class Mutation:
     words: str
     plant: Plant
     origin: str = ""
+    found_by: str = ""
+    """What finds it, where simulating does not in the time that it is given."""
+
+    profile: Profile = Profile.JOBS
+    """What the jobs do in whose lives it is searched for."""
 
 
 MUTATIONS: Final[list[Mutation]] = []
@@ -31,12 +37,14 @@ READER: Final = "a reader"
 SIMULATION: Final = "simulation"
 
 
-def mutation(words: str, origin: str = "") -> Callable[[Plant], Plant]:
+def mutation(
+    words: str, origin: str = "", found_by: str = "", profile: Profile = Profile.JOBS
+) -> Callable[[Plant], Plant]:
     """Add a mutation, called like the function that plants it."""
 
     def add(plant: Plant) -> Plant:
         name = plant.__name__.replace("_", " ")
-        MUTATIONS.append(Mutation(name, words, plant, origin))
+        MUTATIONS.append(Mutation(name, words, plant, origin, found_by, profile))
         return plant
 
     return add

@@ -1,4 +1,4 @@
-"""A cluster in virtual time with one operator and one worker, in which nothing goes wrong."""
+"""A cluster in virtual time with one worker, in which nothing goes wrong but by the story."""
 
 import asyncio
 import gc
@@ -41,10 +41,18 @@ _PEOPLE: Final = "people"
 class QuietCluster:
     """Operator, worker, and a person who writes; `run` plays a story.
 
-    `app` makes the worker's app, that of all simulations if it is not given.
+    `app` makes the worker's app, that of all simulations if it is not given. Of several operators
+    one leads. `wall_offset` is how far the clock of a pod is off, by its name.
     """
 
-    def __init__(self, seed: int, app: Callable[[HandlerCalls], WorkerApp] = make_app) -> None:
+    def __init__(
+        self,
+        seed: int,
+        app: Callable[[HandlerCalls], WorkerApp] = make_app,
+        *,
+        operators: int = 1,
+        wall_offset: Callable[[str], float] = lambda _: 0.0,
+    ) -> None:
         self._make_app = app
         self.dice = dice = Dice(seed)
         self.loop = loop = SimulationLoop(random.Random(f"turns/{seed}"))
@@ -64,8 +72,9 @@ class QuietCluster:
         server = new_server(loop, seed)
         network = Network(server, loop, chooser, recorder, Rates(), self._on_answer)
         network.is_faulty = False
-        self.cluster = Cluster(loop, network, recorder, lambda _: 0.0, self._processes)
-        self._operator = Replica("operator", OPERATOR, self._run_operator)
+        self.cluster = Cluster(loop, network, recorder, wall_offset, self._processes)
+        names = ("operator", *(f"operator{number}" for number in range(2, operators + 1)))
+        self.operators = [Replica(name, OPERATOR, self._run_operator) for name in names]
 
     def run(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
         """Play a story from the beginning, and return what it has come to."""
@@ -84,7 +93,8 @@ class QuietCluster:
     async def _play(self, story: Callable[["QuietCluster"], Awaitable[Object]]) -> Object:
         app = self._make_app(self.handlers)
         self.worker = Replica("worker", WORKER, partial(self._run_worker, app), "lived")
-        self.cluster.add(self._operator)
+        for operator in self.operators:
+            self.cluster.add(operator)
         self.cluster.add(self.worker)
         await asyncio.sleep(STEP_SECONDS)
         return await story(self)
@@ -92,16 +102,18 @@ class QuietCluster:
     async def _run_operator(self, container: Any) -> int:
         settings = OperatorSettings(
             namespaces=(NAMESPACE,),
+            identity=container.process.name,
             options=DecisionOptions(missing_dependency_timeout=60.0),
             retention_options=RetentionOptions(min_age=0),
             retention_interval=30.0,
             resync_interval=60.0,
-            leader_elect=False,
+            leader_elect=len(self.operators) > 1,
         )
         return await run_operator(container, settings)
 
     async def _run_worker(self, app: Any, container: Any) -> int:
-        settings = WorkerSettings(queue="lived", concurrency=SLOTS)
+        # Without an election there is no Lease in which the operator could say that it wakes jobs.
+        settings = WorkerSettings(queue="lived", concurrency=SLOTS, park="always")
         return await run_worker(container, app, settings, self._accesses)
 
     def _on_answer(self, _: str, request: Request, response: Response) -> None:
@@ -117,9 +129,20 @@ class QuietCluster:
 
     def restart_operator(self) -> None:
         """Kill the operator; it is started again."""
-        process = self._operator.process
+        process = self.operators[0].process
         if process is not None:
             process.kill()
+
+    def stop(self, replica: Replica) -> None:
+        """Kill a replica; it is not started again."""
+        process, replica.pod = replica.process, None
+        if process is not None:
+            process.kill()
+
+    def start(self, replica: Replica) -> None:
+        """Start a replica that was stopped."""
+        self.cluster.replicas.remove(replica)
+        self.cluster.add(replica)
 
     def until(self, moment: float) -> float:
         """Return the seconds until so long after the beginning."""
@@ -167,12 +190,13 @@ class QuietCluster:
 
 def play(seed: int, story: Callable[[QuietCluster], Awaitable[Object]]) -> Object:
     """Play a story in a cluster of its own, and return what it has come to."""
-    cluster = QuietCluster(seed)
-    end = cluster.run(story)
-    # As in `simulate`: what the dead have left is freed here, and not to be heard of.
-    with patch.object(sys, "unraisablehook", lambda _: None), quiet():
-        del cluster
-        gc.collect()
+    # As in `simulate`: what the dead have left is freed in here, and not to be heard of.
+    with patch.object(sys, "unraisablehook", lambda _: None):
+        cluster = QuietCluster(seed)
+        end = cluster.run(story)
+        with quiet():
+            del cluster
+            gc.collect()
     return end
 
 

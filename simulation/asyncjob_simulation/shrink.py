@@ -34,7 +34,7 @@ def shrink(
     def fails(faults: Sequence[str]) -> Outcome | None:
         nonlocal tries
         tries += 1
-        outcome = simulate(found.seed, Options(allowed=frozenset(faults)))
+        outcome = simulate(found.seed, Options(allowed=frozenset(faults), profile=found.profile))
         broken = {violation.promise for violation in outcome.violations}
         return outcome if promise in broken else None
 
@@ -54,7 +54,7 @@ def shrink(
                 break
             size = max(1, size // 2)
         size = min(size, max(1, len(needed)))
-    options = Options(allowed=frozenset(needed), tells=True)
+    options = Options(allowed=frozenset(needed), tells=True, profile=found.profile)
     return Shrunk(simulate(found.seed, options), tries)
 
 

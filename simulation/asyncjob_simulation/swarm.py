@@ -36,6 +36,11 @@ _FACTORS: Final = (0.0, 0.3, 1.0, 1.0, 4.0)
 _SMALL_SHARE: Final = 0.6
 """How many seeds have one queue and few jobs."""
 
+_MANY_WORKERS_SHARE: Final = 0.05
+_MANY_WORKERS: Final = (6, 8)
+"""In how many seeds queues have many workers, and how many: enough to share out shards, although
+one may have types of its own, or be gone."""
+
 _SLOW_KINDS_CHANCE: Final = 0.5
 _SLOW_KIND_SHARE: Final = 0.5
 """In how many seeds requests of some kinds are slow, and how many of the kinds."""
@@ -106,6 +111,9 @@ class Swarm:
     isolated: float
     """The share of jobs whose handlers have processes of their own."""
 
+    naps: float
+    """The share of jobs whose handlers sleep without a slot before each of their steps."""
+
     rare_jobs: float
     """The share of jobs that one worker of their queue serves alone, which leaves for good."""
 
@@ -147,9 +155,14 @@ def swarm_of(dice: Dice) -> Swarm:
         retry_delays=dice.choice("retry delays", ((0,), (0, 1, 2))),
         is_small=dice.happens("small", _SMALL_SHARE),
         crowd=dice.choice("crowd", (0.3, 1.0, 1.0)),
-        workers=dice.choice("workers", ((1,), (1, 2, 3), (2, 3))),
+        workers=(
+            _MANY_WORKERS
+            if dice.happens("many workers", _MANY_WORKERS_SHARE)
+            else dice.choice("workers", ((1,), (1, 2, 3), (2, 3)))
+        ),
         slots=dice.choice("slots", ((1, 2), (2, 3, 4, 5))),
         isolated=dice.choice("isolated", (0.0, 0.0, 0.2, 0.7)),
+        naps=dice.choice("naps", (0.0, 0.0, 0.2, 0.6)),
         rare_jobs=dice.choice("rare jobs", (0.0, 0.0, 0.0, 0.3)) if is_rough else 0.0,
         removed_early=dice.choice("removed early", (0.0, 0.3, 0.8)),
         finalizers=dice.choice("finalizers", (0.0, 0.2, 0.6)),

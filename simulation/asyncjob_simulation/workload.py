@@ -48,6 +48,9 @@ _SHORT: Final = (0.0, 2.0)
 _LONG: Final = (1.0, 3.0)
 """The same of one whose lease needs heartbeats."""
 
+_NAPS: Final = (0.5, 40.0)
+"""How many seconds a handler sleeps before a step: with its slot if it is short, parked else."""
+
 
 def queues_of(dice: Dice) -> list[str]:
     """Return the queues that a simulation has: few, so that much happens in each."""
@@ -79,6 +82,9 @@ class Workload:
     """Names of jobs of that type."""
 
     pending: int = 0
+    is_over: bool = False
+    """Whether no more faults come."""
+
     _by_key: dict[str, str] = field(default_factory=dict)
     _names: list[str] = field(default_factory=list)
 
@@ -113,12 +119,16 @@ class Workload:
 
     def end(self) -> None:
         """Let all go on that people have stopped, and have no cron job run again."""
-        for name in list(self._names):
-            self._patch(job_path(NAMESPACE, name), {"suspend": False})
+        self.is_over = True
+        self._resume_jobs()
         for queue in self.queues:
             self._patch(queue_path(NAMESPACE, queue), {"paused": False})
         for number in range(self._schedules):
             self._patch(cron_job_path(NAMESPACE, f"cron-{number}"), {"suspend": True})
+
+    def _resume_jobs(self) -> None:
+        for name in list(self._names):
+            self._patch(job_path(NAMESPACE, name), {"suspend": False})
 
     def cancel_rare(self) -> None:
         """Cancel the jobs that no worker serves any more."""
@@ -205,6 +215,8 @@ class Workload:
             payload.update(steps=dice.number(f"{name} steps", 5, 10), pause=round(pause, 3))
             if dice.happens(f"{name} stubborn", swarm.stubborn):
                 payload["ignoresStops"] = dice.choice(f"{name} stubborn in", (1, MAX_ATTEMPTS))
+        if dice.happens(f"{name} naps", swarm.naps):
+            payload["nap"] = round(dice.between(f"{name} nap", *_NAPS), 3)
         is_early = dice.happens(f"{name} fails early", 0.5)
         payload["failsAt"] = 1 if is_early else payload["steps"]
         return payload

@@ -205,7 +205,7 @@ def test_a_viewer_is_offered_nothing_and_refused_what_is_forced(
     expect(page.locator("pre.json")).to_have_count(0)
     expect(page.locator("#sections")).not_to_contain_text("Submit")
     expect(page.locator("#live")).to_have_text("Live")
-    for path in ("/queues", "/cron-jobs", "/dead-letters"):
+    for path in ("/queues", "/arrays", f"/arrays/{samples.array}", "/cron-jobs", "/dead-letters"):
         page.goto(setup.url(path))
         expect(page.locator("main form[method=post] button")).to_have_count(0)
     context.close()
@@ -220,6 +220,8 @@ def test_a_viewer_is_offered_nothing_and_refused_what_is_forced(
             "/dead-letters/confirm",
             "/dead-letters/do",
             "/queues/samples/resume",
+            f"/arrays/{samples.array}/cancel",
+            f"/arrays/{samples.array}/redrive",
             "/cron-jobs/sample-nightly/trigger",
             "/cron-jobs/sample-nightly/suspend",
             "/submit",

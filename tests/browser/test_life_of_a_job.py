@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from support.processes.dashboard_setup import DashboardSetup
+from support.processes.dashboard_setup import ARRAYS, DashboardSetup, array_of_grains
 
 MARKUP = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
 
@@ -122,3 +122,51 @@ def test_a_cron_job_is_run_now_and_a_queue_is_paused(
     expect(queue).to_contain_text("paused")
     queue.get_by_role("button", name="Resume").click()
     expect(queue).not_to_contain_text("paused")
+
+
+def test_an_array_is_watched_suspended_resumed_and_its_failed_items_redriven(
+    page: Page, setup: DashboardSetup, samples: object
+) -> None:
+    ns = setup.ns
+    held = array_of_grains("held-array", payload="array-gate", parallelism=2)
+    ns.api.create(f"/{ARRAYS.format(namespace=ns.namespace)}", held)
+    page.goto(setup.url("/arrays"))
+    row = page.get_by_role("row").filter(has_text="held-array")
+    expect(row.locator(".phase")).to_have_text("Running")
+    row.get_by_role("link", name="held-array").click()
+    expect(page.locator("h1")).to_have_text("held-array")
+    expect(page.get_by_role("link", name="2 chunks under way")).to_be_visible()
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.get_by_role("status").filter(has_text="Array suspended")).to_be_visible()
+    expect(page.locator(".head")).to_contain_text("suspended")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".head")).not_to_contain_text("suspended")
+
+    (ns.folder / "array-gate").touch()
+    expect(page.locator(".head .phase")).to_have_text("Failed")
+    expect(page.locator(".big")).to_contain_text("18 succeeded, 2 failed of 20 items")
+    failed = page.get_by_role("row").filter(has_text="failed")
+    expect(failed).to_contain_text("7,17")
+    expect(page.locator("main")).to_contain_text("<b>no</b> such grain: 17")
+
+    (ns.folder / "sifted").touch()
+    page.get_by_role("button", name="Redrive failed items").click()
+    expect(page.get_by_role("status").filter(has_text="Redrive of the failed")).to_be_visible()
+    expect(page.locator(".head .phase")).to_have_text("Succeeded")
+    expect(page.locator(".big")).to_contain_text("20 succeeded of 20 items")
+
+
+def test_an_array_is_cancelled_once_that_is_confirmed(
+    page: Page, setup: DashboardSetup, samples: object
+) -> None:
+    ns = setup.ns
+    ns.api.create(
+        f"/{ARRAYS.format(namespace=ns.namespace)}",
+        array_of_grains("doomed-array", payload="no-such-gate", parallelism=1),
+    )
+    page.goto(setup.url("/arrays/doomed-array"))
+    page.get_by_text("Cancel…").click()
+    page.get_by_role("button", name="Cancel the array").click()
+    expect(page.get_by_role("status").filter(has_text="Cancellation of the array")).to_be_visible()
+    expect(page.locator(".head .phase")).to_have_text("Cancelled")
+    expect(page.locator("main")).to_contain_text("CancelRequested")

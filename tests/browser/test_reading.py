@@ -216,6 +216,7 @@ def test_a_keyboard_is_enough(page: Page, setup: DashboardSetup, samples: Sample
     page.keyboard.press("g")
     page.keyboard.press("j")
     expect(page.locator("h1")).to_have_text("Jobs")
+    page.wait_for_load_state()  # its script, which takes keys, comes after its text
     page.keyboard.press("/")
     expect(page.get_by_label("Text")).to_be_focused()
     page.keyboard.type("sample-parent")

@@ -11,6 +11,7 @@ from support.cluster.charts import ROOT, Helm, Rendered, scenario
 
 PAGE = (ROOT / "docs/how-to/gitops.md").read_text()
 GUARDED = ("CustomResourceDefinition", "ValidatingAdmissionPolicy")
+KINDS = list((ROOT / "crds").glob("async*.yaml"))
 SYNC = "argocd.argoproj.io/sync-options"
 
 
@@ -47,7 +48,7 @@ def test_what_must_not_be_pruned_says_so_and_keeps_what_it_had(
 ) -> None:
     guarded = [item for item in applications[0].objects if item["kind"].startswith(GUARDED)]
 
-    assert len(guarded) == 3 + 2 * len(POLICIES)
+    assert len(guarded) == len(KINDS) + 2 * len(POLICIES)
     for item in guarded:
         assert annotations(item)[SYNC] == "Prune=false,Delete=false"
         assert annotations(item)["helm.sh/resource-policy"] == "keep"

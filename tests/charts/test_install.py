@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
+from asyncjob.rules.mutation import SHARD_POLICY
 from asyncjob.rules.policies import POLICIES
 from asyncjob_dev.controlplane import ControlPlane
 from support.cluster.api import Client
@@ -114,7 +115,7 @@ def test_a_release_comes_changes_and_goes_and_jobs_stay(release: Release) -> Non
     crd.write_text(re.sub(r"- aj$", "- aj\n    - jj", crd.read_text(), flags=re.MULTILINE))
     release.upgrade(queues=limit(5), policies={"mutating": True})
 
-    assert release.names("mutatingadmissionpolicy") == {MANAGED_FIELDS_POLICY}
+    assert release.names("mutatingadmissionpolicy") == {MANAGED_FIELDS_POLICY, SHARD_POLICY}
     changed = release.get("asyncqueue", "mail")
     assert changed["spec"]["maxConcurrency"] == 5
     assert changed["metadata"]["uid"] == queue["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""The policy that takes managedFields off jobs: only if asked for and the API server knows it."""
+"""The policies that change jobs: only if asked for and the API server knows their kind."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ ASKED_FOR = {"policies.mutating": True}
 
 
 def installed(helm: Helm, *api_versions: str, **values: Any) -> list[Object]:
-    """Return the policy and its binding, as they are rendered."""
+    """Return the policies and their bindings, as they are rendered."""
     rendered = helm.render(values=values, api_versions=api_versions)
     return [*rendered.of("MutatingAdmissionPolicy"), *rendered.of("MutatingAdmissionPolicyBinding")]
 
@@ -25,8 +25,9 @@ def test_it_is_installed_where_it_is_asked_for_and_the_api_server_knows_its_kind
     helm: Helm,
 ) -> None:
     found = installed(helm, MUTATING, **ASKED_FOR)
-    assert [one["metadata"]["name"] for one in found] == ["managed-fields.asyncjob.dev"] * 2
-    assert found[1]["spec"] == {"policyName": "managed-fields.asyncjob.dev"}
+    names = ["managed-fields.asyncjob.dev", "shard.asyncjob.dev"]
+    assert [one["metadata"]["name"] for one in found] == names * 2
+    assert [one["spec"] for one in found[2:]] == [{"policyName": name} for name in names]
     assert installed(helm, MUTATING) == []
     assert installed(helm, **ASKED_FOR) == []
 
@@ -38,7 +39,7 @@ def test_without_policies_it_is_left_out(helm: Helm) -> None:
 def test_it_is_left_out_where_only_managed_fields_outlive_an_operator(helm: Helm) -> None:
     alone = {**ASKED_FOR, "operator.options.leaderElect": False, "operator.replicas": 1}
     assert installed(helm, MUTATING, **alone) == []
-    assert len(installed(helm, MUTATING, **alone, **{"operator.enabled": False})) == 2
+    assert len(installed(helm, MUTATING, **alone, **{"operator.enabled": False})) == 4
 
 
 def test_it_is_annotated_as_the_other_policies_are_but_does_not_stay(helm: Helm) -> None:

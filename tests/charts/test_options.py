@@ -42,6 +42,8 @@ PROGRAMS = (
             "healthPort": 8081,
             "logFormat": "json",
             "concurrency": None,
+            "operatorNamespace": "",
+            "operatorLease": "",
             "offloadUrl": "",
             "offloadOptions": {},
             "payloadPrefix": [],

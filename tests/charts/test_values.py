@@ -47,6 +47,9 @@ APART: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "workerDefaults.enabled": (False, {}),
     "workerDefaults.image.digest": (f"sha256:{'0' * 64}", {}),
     "workerDefaults.terminationGracePeriodSeconds": (99, {}),
+    "workerDefaults.options.park": ("never", {}),
+    "workerDefaults.options.operatorNamespace": ("elections", {}),
+    "workerDefaults.options.operatorLease": ("other-operator", {}),
     "workerDefaults.serviceAccount.create": (False, {}),
     "workerDefaults.serviceAccount.name": ("asyncjob-worker", {}),
     "workerDefaults.autoscaling.engine": (

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from asyncjob.errors import InvalidError
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle.timestamps import add_seconds
 from asyncjob.names import API_VERSION, JOB_KIND
 from asyncjob.testing import FakeCluster
-from contract.cluster import Condition, Obj
+from contract.cluster import Condition, Obj, array_manifest
 from contract.lives import Life, live
 from contract.scenarios import SCENARIOS
 from support.apps.contract import app
@@ -35,6 +36,13 @@ class FakeBackend:
         obj = await self.get(name)
         await self._cluster.apply({**obj, "spec": {**obj["spec"], **spec}})
 
+    async def tell(self, name: str, signal: str, payload: Any) -> bool:
+        try:
+            await self._cluster.job(f"{self._prefix}.{name}").signal(signal, payload)
+        except InvalidError:
+            return False
+        return True
+
     async def get(self, name: str) -> Obj:
         return dict(self._cluster.job(f"{self._prefix}.{name}").manifest)
 
@@ -42,6 +50,22 @@ class FakeBackend:
         job = self._cluster.job(f"{self._prefix}.{name}")
         await self._cluster.run_until(lambda: condition(dict(child(job.manifest, "status"))))
         return await self.get(name)
+
+    async def create_array(self, name: str, type_: str, items: Any, **spec: Any) -> None:
+        await self._cluster.apply(array_manifest(f"{self._prefix}.{name}", type_, items, spec))
+
+    async def change_array(self, name: str, **spec: Any) -> None:
+        obj = self._cluster.array(f"{self._prefix}.{name}").manifest
+        await self._cluster.apply({**obj, "spec": {**child(obj, "spec"), **spec}})
+
+    async def until_array(self, name: str, condition: Condition) -> Obj:
+        array = self._cluster.array(f"{self._prefix}.{name}")
+        await self._cluster.run_until(lambda: condition(dict(child(array.manifest, "status"))))
+        return dict(array.manifest)
+
+    async def chunks_of(self, name: str) -> list[Obj]:
+        chunks = self._cluster.array(f"{self._prefix}.{name}").chunks
+        return [dict(one.manifest) for one in chunks]
 
     async def crash_worker_of(self, name: str) -> None:
         await self._cluster.job(f"{self._prefix}.{name}").crash()
@@ -51,6 +75,11 @@ class FakeBackend:
 
     def time(self, seconds: float) -> str:
         return add_seconds(self._cluster.clock.text, seconds)
+
+    @property
+    def array_versions(self) -> list[Sequence[JsonObject]]:
+        """All versions of all arrays."""
+        return [array.versions for array in self._cluster.arrays]
 
     @property
     def versions(self) -> list[Sequence[JsonObject]]:
@@ -66,4 +95,5 @@ async def run_all() -> dict[str, Life]:
             backend = FakeBackend(cluster, name.replace("_", "-"))
             lives[name] = await live(scenario, backend)
             lives[name].versions = backend.versions
+            lives[name].array_versions = backend.array_versions
     return lives

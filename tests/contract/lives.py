@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asyncjob.json_types import JsonObject
+from asyncjob.names import ARRAY_KIND
 from contract.cluster import Cluster
 from contract.scenarios import Scenario
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z")
 _WORKER = re.compile(r"\b(fake-worker|worker-[a-z0-9-]+)(/[0-9a-f]+)?")
 _RANDOM = {"uid": "<uid>", "claim": "<claim>", "holderUID": "<uid>", "durationSeconds": "<seconds>"}
+_OPERATORS_OWN = {"writer", "claims"}
 _RULE = re.compile(r"\(([a-z]+\.[\w.-]+)\)")
 _UNKNOWN = re.compile(r'unknown field "[^"]+"')
 _FIELD = re.compile(r"spec\.[\w.]+")
@@ -24,6 +26,7 @@ class Life:
     objects: list[Any] = field(default_factory=list)
     failure: Exception | None = None
     versions: list[Sequence[JsonObject]] = field(default_factory=list)
+    array_versions: list[Sequence[JsonObject]] = field(default_factory=list)
 
     def check(self) -> None:
         """Raise what went wrong."""
@@ -41,7 +44,22 @@ async def live(scenario: Scenario, cluster: Cluster) -> Life:
 
 def comparable(objects: list[Any]) -> list[Any]:
     """Return the objects without what no two runs have in common: times, ids, names of workers."""
-    return [_refusal(*one) if isinstance(one, tuple) else _job(one) for one in objects]
+    return [_refusal(*one) if isinstance(one, tuple) else _object(one) for one in objects]
+
+
+def _object(obj: dict[str, Any]) -> dict[str, Any]:
+    return _array(obj) if obj["kind"] == ARRAY_KIND else _job(obj)
+
+
+def _array(obj: dict[str, Any]) -> dict[str, Any]:
+    """Return it without who wrote it, how often, and the names of chunks, made of the UID."""
+    status = {name: value for name, value in obj["status"].items() if name not in _OPERATORS_OWN}
+    chunks = [{**chunk, "name": "<chunk>"} for chunk in status.get("open", [])]
+    return {
+        "name": obj["metadata"]["name"],
+        "spec": _same(obj["spec"]),
+        "status": _same({**status, **({"open": chunks} if chunks else {})}),
+    }
 
 
 def _job(obj: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from asyncjob.client.errors import JobStateError
+from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.kube.transport import error_from_response
-from asyncjob.names import API_VERSION, JOB_KIND, JOBS, collection_path, job_path
+from asyncjob.names import (
+    API_VERSION,
+    ARRAY_LABEL,
+    ARRAYS,
+    JOB_KIND,
+    JOBS,
+    array_path,
+    collection_path,
+    job_path,
+)
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.supervisor import DevWorker
-from contract.cluster import Condition, Obj
+from contract.cluster import Condition, Obj, array_manifest
 from contract.lives import Life, live
 from contract.scenarios import CRASHING, SCENARIOS
 from support.cluster.api import Answer, Client
@@ -28,13 +39,13 @@ WITHIN_SECONDS = 60.0
 
 
 class SharedNamespace:
-    """The namespace that all scenarios share; looks at all its jobs at once."""
+    """The namespace that all scenarios share; looks at all its jobs and arrays at once."""
 
     def __init__(self, ns: WorkerNamespace, client: Client) -> None:
         self.ns = ns
         self.client = client
         self.workers: dict[str, DevWorker] = {}
-        self._jobs: dict[str, Obj] = {}
+        self._seen: dict[str, dict[str, Obj]] = {JOBS: {}, ARRAYS: {}}
         self._looked = asyncio.Condition()
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Obj:
@@ -45,31 +56,34 @@ class SharedNamespace:
         return answer.body
 
     async def watch(self) -> None:
-        """Look at all jobs until cancelled."""
-        path = collection_path(self.ns.namespace, JOBS)
+        """Look at all jobs and arrays until cancelled."""
         while True:
-            found = await self.ask("GET", path)
-            self._jobs = {job["metadata"]["name"]: job for job in found["items"]}
+            for kind, seen in self._seen.items():
+                found = await self.ask("GET", collection_path(self.ns.namespace, kind))
+                seen.clear()
+                seen.update({one["metadata"]["name"]: one for one in found["items"]})
             async with self._looked:
                 self._looked.notify_all()
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def until(self, name: str, condition: Condition) -> Obj:
-        """Return the job once the condition holds for its status."""
+    async def until(self, kind: str, name: str, condition: Condition) -> Obj:
+        """Return the job or array once the condition holds for its status."""
+        found = self._seen[kind]
 
         def holds() -> bool:
-            return name in self._jobs and bool(condition(self._jobs[name]["status"]))
+            return name in found and bool(condition(found[name]["status"]))
 
         try:
             async with asyncio.timeout(WITHIN_SECONDS), self._looked:
                 await self._looked.wait_for(holds)
         except TimeoutError:
-            raise AssertionError(f"it does not come: {self._jobs.get(name)}") from None
-        return self._jobs[name]
+            raise AssertionError(f"it does not come: {found.get(name)}") from None
+        return found[name]
 
     def start(self, name: str, *options: str, restart: bool = False) -> None:
         """Start a worker."""
-        worker = self.ns.start_worker(name, *options, app=APP, restart=restart)
+        # They may not see the Lease of the operator, which is in another namespace.
+        worker = self.ns.start_worker(name, "--park=always", *options, app=APP, restart=restart)
         self.workers[name] = worker
 
     def started(self) -> None:
@@ -100,11 +114,42 @@ class RealBackend:
         body, kind = {"spec": spec}, "application/merge-patch+json"
         await self._shared.ask("PATCH", self._path(name), body, content_type=kind)
 
+    async def tell(self, name: str, signal: str, payload: Any) -> bool:
+        plane, place = self._shared.ns.plane, self._shared.ns.namespace
+        jobs = await AsyncKubernetesJobsClient.connect(str(plane.kubeconfig), place)
+        try:
+            async with jobs:
+                await jobs.signal(f"{self._prefix}.{name}", signal, payload)
+        except JobStateError:
+            return False
+        return True
+
     async def get(self, name: str) -> Obj:
         return await self._shared.ask("GET", self._path(name))
 
     async def until(self, name: str, condition: Condition) -> Obj:
-        return await self._shared.until(f"{self._prefix}.{name}", condition)
+        return await self._shared.until(JOBS, f"{self._prefix}.{name}", condition)
+
+    async def create_array(self, name: str, type_: str, items: Any, **spec: Any) -> None:
+        path = collection_path(self._shared.ns.namespace, ARRAYS)
+        body = array_manifest(f"{self._prefix}.{name}", type_, items, spec)
+        await self._shared.ask("POST", path, body)
+
+    async def change_array(self, name: str, **spec: Any) -> None:
+        path = array_path(self._shared.ns.namespace, f"{self._prefix}.{name}")
+        kind = "application/merge-patch+json"
+        await self._shared.ask("PATCH", path, {"spec": spec}, content_type=kind)
+
+    async def until_array(self, name: str, condition: Condition) -> Obj:
+        return await self._shared.until(ARRAYS, f"{self._prefix}.{name}", condition)
+
+    async def chunks_of(self, name: str) -> list[Obj]:
+        place, full = self._shared.ns.namespace, f"{self._prefix}.{name}"
+        array = await self._shared.ask("GET", array_path(place, full))
+        label = f"{ARRAY_LABEL}={array['metadata']['uid']}"
+        path = f"{collection_path(place, JOBS)}?labelSelector={label}"
+        found: list[Obj] = (await self._shared.ask("GET", path))["items"]
+        return found
 
     async def crash_worker_of(self, name: str) -> None:
         (await self._worker_of(name)).kill()

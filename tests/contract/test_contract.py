@@ -5,10 +5,12 @@ from itertools import pairwise
 
 import pytest
 
+from asyncjob.json_types import child
 from contract import fake, real
 from contract.lives import Life, comparable
 from contract.scenarios import SCENARIOS
 from support.judging.checker import change_violations
+from support.parts.array_world import counts_add_up
 
 each = pytest.mark.parametrize("name", SCENARIOS)
 on_real = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -53,3 +55,12 @@ def test_no_step_of_the_fake_cluster_breaks_a_rule(name: str, fake_lives: dict[s
         for rule in change_violations(before, after)
     ]
     assert broken == []
+
+
+@each
+def test_the_fake_cluster_never_loses_or_counts_an_item_twice(
+    name: str, fake_lives: dict[str, Life]
+) -> None:
+    versions = [one for versions in fake_lives[name].array_versions for one in versions]
+    counted = [one for one in versions if "next" in child(one, "status")]
+    assert all(counts_add_up(child(one, "status")) for one in counted)

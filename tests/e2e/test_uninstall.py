@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob_dev.environment.settings import ROOT
 from e2e.cluster import until
 from e2e.release import CHART, NAMESPACE, RELEASE, Release
 
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True)]
 SCHEDULED = "asyncjob.dev/cron-job=minutely"
 TIME = "asyncjob.dev/scheduled-time"
 FORGETTING = ("crds.keep=false", "policies.keep=false", "preflight.enabled=false")
-KINDS = {f"{kind}.asyncjob.dev" for kind in ("asyncjobs", "asyncqueues", "asynccronjobs")}
+KINDS = {f"{path.stem}.asyncjob.dev" for path in (ROOT / "crds").glob("async*.yaml")}
 
 
 def test_each_minute_has_had_one_job_whatever_was_killed_meanwhile(last_use: Release) -> None:

@@ -19,15 +19,25 @@ MAX_CALLABLES = 1
 
 CONSTRUCTORS = {
     (
+        6,
+        2,
+        "asyncjob_operator.controllers.array_evaluator.ArrayEvaluator",
+    ): "a clock, and one listener",
+    (
+        9,
+        4,
+        "asyncjob_operator.controllers.array_reconciler.ArrayReconciler",
+    ): "a clock, leadership before each write, and a listener each for jobs that are and are gone",
+    (
         7,
         3,
         "asyncjob.client.kubernetes.client.AsyncKubernetesJobsClient",
     ): "public; tests replace clock and ids, the gateway knows queues",
     (
-        7,
+        8,
         1,
         "asyncjob.app.context.JobContext",
-    ): "what its runner gives a handler: reports, children and steps go different ways",
+    ): "what its runner gives a handler: reports, children, steps and files go different ways",
     (
         7,
         0,
@@ -55,13 +65,22 @@ CONSTRUCTORS = {
         1,
         "asyncjob_worker.claiming.claimer.Claimer",
     ): "a claim names the worker, its app and its queue, and is fenced by the others",
-    (4, 2, "asyncjob_worker.claiming.queue_state.LiveWorkers"): "a clock, and one listener",
+    (5, 2, "asyncjob_worker.claiming.queue_state.LiveWorkers"): "a clock, and one listener",
     (
         2,
         2,
         "asyncjob_worker.claiming.queue_state.QueueState",
     ): "two events with different listeners",
-    (6, 2, "asyncjob_worker.claiming.selector.ClaimSelector"): "a clock, and the way to list again",
+    (
+        8,
+        2,
+        "asyncjob_worker.claiming.selector.ClaimSelector",
+    ): "a clock, and the way to list again; limits of types and of chunks",
+    (
+        5,
+        2,
+        "asyncjob_worker.claiming.shard_watches.ShardWatches",
+    ): "a maker of watches, and a question to the slots, which are built later",
     (
         5,
         2,
@@ -153,10 +172,10 @@ CONSTRUCTORS = {
         "asyncjob_operator.controllers.queue_status.QueueStatusWriter",
     ): "a clock, leadership before each write, and where changes come from",
     (
-        6,
-        3,
+        7,
+        4,
         "asyncjob_operator.controllers.retention.RemovalPlanner",
-    ): "a clock, and two questions to caches",
+    ): "a clock, and three questions to caches",
     (
         8,
         3,

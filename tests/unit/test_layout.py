@@ -33,7 +33,6 @@ SMALL = {
     "asyncjob_gateway.dashboard.pages.workers": "one module per page",
     "asyncjob_gateway.dashboard.pages.cron_jobs": "one module per page",
     "asyncjob_gateway.routes.health": "one module per group of endpoints",
-    "asyncjob_bench.parts.end_to_end": "one module per part of the benchmark",
     "asyncjob_bench.parts.large_jobs": "one module per part of the benchmark",
     "asyncjob_chaos.faults.crowds": "one module per family of faults",
     "asyncjob_chaos.tools.etcd": "speaks to etcd; knows neither faults nor their target",
@@ -48,14 +47,22 @@ SMALL = {
     "asyncjob_perturbation.judge": "the audit's verdict, apart from how a case is played",
     "asyncjob_perturbation.planted": "bugs, apart from the processes that they are planted in",
     "asyncjob_simulation.apiserver.access": "the client's idea of a cluster, apart from the server",
+    "asyncjob_simulation.child_workload": "what people do in one profile, as for the others",
+    "asyncjob_simulation.planted_children": "bugs for one profile, as for the others",
     "asyncjob_simulation.history": "the audit's verdict, apart from the simulation's own rules",
+    "asyncjob_worker.claiming.watched_jobs": "which watch knows which job, apart from their order",
     "asyncjob_simulation.isolated": "stands in for one class of the worker",
 }
 """Modules under 60 lines with one importer, and why they stand alone."""
 
 LONG = {
+    "asyncjob.app.context": "one class: all that a handler may ask of its job",
     "asyncjob.app.steps": "one step from its call to its kept result, awaited and blocking",
+    "asyncjob.client.api": "what a client does, once blocking and once not, method by method",
+    "asyncjob.client.rest.client": "one method for each thing that a client does",
+    "asyncjob_worker.execution.attempt_waits": "the three kinds of wait that park a job together",
     "asyncjob_worker.isolation.protocol": "each message is written and read side by side",
+    "asyncjob_dev.reference.limits": "one page: each table is a function that says its rows",
     "asyncjob_operator.operator": "the wiring of one process, from its start to its stop",
     "asyncjob_operator.controllers.cron_job_reconciler": "all writes of cron jobs and their runs",
     "asyncjob_simulation.life": "one simulated life, from its processes to its verdict",
@@ -66,6 +73,9 @@ LONG = {
 """Modules that take more than one sitting, and why they are not split."""
 
 CROWDED = {
+    "asyncjob.app": "what handlers are written with; a contract has its modules in twelve layers",
+    "asyncjob.testing": "the test kit; a contract has its modules in ten layers",
+    "asyncjob_bench.parts": "one module per part of the benchmark",
     "asyncjob_dev": "one module or folder per tool, each behind a target of the Makefile",
     "asyncjob_perturbation": "one program; a contract has its modules in seven layers",
     "asyncjob_simulation": "one program; a contract has its modules in nine layers",

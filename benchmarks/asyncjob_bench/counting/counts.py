@@ -50,6 +50,10 @@ FIRST: Final = 1_000_000
 WALL: Final = 1_767_225_600.0
 
 
+async def _never_park(_: object) -> bool:
+    return False
+
+
 class _NothingDue(WorkQueue):
     """The work queue of jobs that need no write of the operator's."""
 
@@ -172,6 +176,8 @@ class WorkerPath:
             record=None,
             step_writer=StepWriter(session),
             on_step_stored=lambda _type, _seconds: None,
+            may_park=_never_park,
+            server_time=lambda: WALL,
         )
         self._reader = RowReader()
         self.backlog = Backlog(takeover_delay=0.15, limit=LIMIT)

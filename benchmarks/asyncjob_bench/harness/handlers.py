@@ -12,6 +12,12 @@ from asyncjob import JobContext, WorkerApp
 NOTHING: Final = "bench.nothing"
 STAMP: Final = "bench.stamp"
 HOLD: Final = "bench.hold"
+STAGES: Final = "bench.stages"
+SIGNALLED: Final = "bench.signalled"
+SIGNAL: Final = "go"
+SLEEP_SECONDS: Final = 3
+"""Longer than the grace in which a handler keeps its slot."""
+
 RESULT: Final = {"ok": True}
 
 STAMPS_VARIABLE: Final = "ASYNCJOB_BENCH_STAMPS"
@@ -45,3 +51,23 @@ def _stamps() -> socket.socket:
 async def hold(_: JobContext, __: Any) -> None:
     """Go on until somebody ends it."""
     await asyncio.Event().wait()
+
+
+@app.handler(STAGES)
+async def stages(job: JobContext, _: Any) -> dict[str, bool]:
+    """Take three steps, and sleep before the last: what the page about waits counts."""
+    await job.step("first", _step)
+    await job.step("second", _step)
+    await job.sleep("pause", seconds=SLEEP_SECONDS)
+    return await job.step("third", _step)
+
+
+async def _step() -> dict[str, bool]:
+    return RESULT
+
+
+@app.handler(SIGNALLED)
+async def signalled(job: JobContext, _: Any) -> dict[str, bool]:
+    """Wait for a signal for ever, and say when it has come."""
+    await job.signal(SIGNAL)
+    return await stamp(job, None)

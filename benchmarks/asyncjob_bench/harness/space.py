@@ -41,12 +41,14 @@ from asyncjob_dev.process import wait_until
 from asyncjob_dev.supervisor import DevPods, DevWorker, WorkerSpec, objects
 
 RBAC: Final = "rbac.authorization.k8s.io"
+SUBMITTER_VERBS: Final = ("create", "get", "list", "watch", "patch", "signal")
+"""Those of a submitter who may answer jobs that wait."""
 
 
 def roles(namespace: str) -> list[Object]:
     """Return the roles and bindings of submitter, workers, operator and gateway."""
     rules = [
-        {"apiGroups": [GROUP], "resources": [JOBS], "verbs": ["create", "get", "list", "watch"]},
+        {"apiGroups": [GROUP], "resources": [JOBS], "verbs": list(SUBMITTER_VERBS)},
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get", "list"]},
     ]
     metadata = {"name": SUBMITTER, "namespace": namespace}

@@ -20,6 +20,7 @@ import uvloop
 from asyncjob.client import AsyncKubernetesJobsClient
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.rest.submission import Submission
+from asyncjob.shards import shard_label
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness.templates import SUBMITTER
 
@@ -30,6 +31,8 @@ PAUSE_SECONDS: Final = (0.03, 0.09)
 """Between two jobs that are picked up one by one; uneven, so as not to beat with any timer."""
 
 ENTRY_SECONDS: Final = 10.0
+PARK_SECONDS: Final = 60.0
+POLL_SECONDS: Final = 0.1
 
 
 @asynccontextmanager
@@ -49,7 +52,7 @@ def _submission(order: dict[str, Any], name: str) -> Submission:
 
 
 def _named(order: dict[str, Any], name: str) -> dict[str, Any]:
-    return {**order["asked"], "metadata": {"name": name}}
+    return {**order["asked"], "metadata": {"name": name, "labels": shard_label(name)}}
 
 
 async def burst(order: dict[str, Any]) -> dict[str, Any]:
@@ -89,6 +92,38 @@ async def one_by_one(order: dict[str, Any]) -> dict[str, Any]:
     return {"round_trips": trips, "pickups": entries}
 
 
+async def signals(order: dict[str, Any]) -> dict[str, Any]:
+    """Submit jobs that wait for a signal, and send it to one of them at a time.
+
+    Returns nanoseconds: of each signal's round trip, and from its answer to where the handler goes
+    on.
+    """
+    chance = random.Random(order["count"])
+    trips, resumes = [], []
+    names = [_name(order, number) for number in range(order["count"])]
+    with _listening(order["stamps"]) as stamps:
+        async with await AsyncKubernetesJobsClient.connect(order["kubeconfig"]) as client:
+            for name in names:
+                await client.submit(_submission(order, name))
+            for name in names:
+                await _parked(client, name)
+            for name in names:
+                sent = _now()
+                await client.signal(name, order["signal"])
+                answered = _now()
+                resumed = await asyncio.to_thread(_entry, stamps, name)
+                trips.append(answered - sent)
+                resumes.append(resumed - answered)
+                await asyncio.sleep(chance.uniform(*PAUSE_SECONDS))
+    return {"round_trips": trips[order["warm_up"] :], "resumes": resumes[order["warm_up"] :]}
+
+
+async def _parked(client: AsyncKubernetesJobsClient, name: str) -> None:
+    async with asyncio.timeout(PARK_SECONDS):
+        while (await client.get(name)).phase != "Pending":  # noqa: ASYNC110
+            await asyncio.sleep(POLL_SECONDS)
+
+
 def _name(order: dict[str, Any], number: int) -> str:
     return f"{order['prefix']}{number}" if number >= 0 else f"{order['prefix']}w{-number}"
 
@@ -116,7 +151,7 @@ def _now() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-MODES: Final = {"burst": burst, "one-by-one": one_by_one}
+MODES: Final = {"burst": burst, "one-by-one": one_by_one, "signals": signals}
 
 
 def main() -> None:

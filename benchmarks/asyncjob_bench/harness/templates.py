@@ -13,8 +13,9 @@ from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.phase_change import succeed
 from asyncjob.lifecycle.policy import PolicyLayer, resolve_policy
-from asyncjob.names import JOBS, collection_path, job_status_path
+from asyncjob.names import JOBS, SHARD_LABEL, collection_path, job_status_path
 from asyncjob.rest.submission import Submission
+from asyncjob.shards import shard_of
 from asyncjob.submission import build_manifest
 from asyncjob_bench.harness.handlers import NOTHING, RESULT, app
 from asyncjob_worker.leases.held_job import HeldJob
@@ -24,6 +25,7 @@ NAME: Final = "@NAME@"
 VERSION: Final = "@VERSION@"
 CLAIM: Final = "@CLAIM@"
 NOW: Final = "@NOW@"
+SHARD: Final = "@SHARD@"
 POD: Final = "@POD@"
 POD_UID: Final = "@POD-UID@"
 WORKER: Final = "@WORKER@"
@@ -78,7 +80,8 @@ def job(namespace: str, asked: dict[str, Any], name: str = NAME) -> dict[str, An
     """Return the job that the client makes of it."""
     made = build_manifest(Submission.model_validate(asked), namespace, new_id="none").manifest
     metadata: Any = made["metadata"]
-    return {**made, "metadata": {**metadata, "name": name}}
+    labels = {**metadata["labels"], SHARD_LABEL: SHARD if name == NAME else str(shard_of(name))}
+    return {**made, "metadata": {**metadata, "name": name, "labels": labels}}
 
 
 def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:

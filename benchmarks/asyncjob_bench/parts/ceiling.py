@@ -7,6 +7,7 @@ columns, selectors or policies; the difference is the price of the rules.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import orjson
@@ -107,7 +108,9 @@ PIECES: Final = "go_memstats_mallocs_total"
 KIB: Final = 1024
 THOUSAND: Final = 1000
 PER_JOB: Final = "KiB/job"
+SERVICE_UNAVAILABLE: Final = 503
 MUTATING: Final = MANIFESTS[0] / "mutating"
+RELEASES: Final = Path(__file__).parents[3] / "tests/releases"
 
 
 @contextmanager
@@ -117,7 +120,37 @@ def untracked() -> Iterator[Site]:
     `policies.mutating` of the chart asks for that.
     """
     with site(controllers=False, manifests=(*MANIFESTS, MUTATING)) as here:
+        _await_mutation(here)
         yield here
+
+
+@contextmanager
+def before() -> Iterator[Site]:
+    """Run one with CRDs and policies of the version before, as it is recorded for upgrades.
+
+    It drops managedFields as well: what differs is the schema, the rules and their number.
+    """
+    [*_, folder] = sorted(RELEASES.glob("*/chart/files/crds"))
+    with site(controllers=False, manifests=(folder, MANIFESTS[1], MUTATING)) as here:
+        _await_mutation(here)
+        yield here
+
+
+def _await_mutation(here: Site) -> None:
+    """Wait until jobs are taken: what changes them has to read the new schema first (503)."""
+    path = collection_path("default", JOBS)
+    job: Object = {"apiVersion": API_VERSION, "kind": JOB_KIND, "metadata": {"name": "probe"}}
+
+    def is_taken() -> bool:
+        try:
+            here.plane.api.create(path, {**job, "spec": {"type": "probe"}}, dryRun="All")
+        except ApiStatusError as error:
+            if error.status != SERVICE_UNAVAILABLE:
+                raise
+            return False
+        return True
+
+    wait_until(is_taken, "the mutating policies", within=WITHIN_SECONDS)
 
 
 @contextmanager
@@ -130,6 +163,14 @@ def tracked() -> Iterator[Site]:
 def measure_untracked(context: PartContext) -> Numbers:
     """Return what a plain job costs where nobody applies."""
     return {"api_alloc_kib_per_job": three_writes(context.site, context.scale)[PER_JOB]}
+
+
+def measure_before(context: PartContext) -> Numbers:
+    """Return what it cost in the version before, and what today's is over that."""
+    cost = three_writes(context.site, context.scale)[PER_JOB]
+    today = context.results.medians.get("api_alloc_kib_per_job")
+    ratio = {} if today is None else {"plain_alloc_ratio": today / cost}
+    return {"api_alloc_kib_per_job_before": cost, **ratio}
 
 
 def measure_tracked(context: PartContext) -> Numbers:

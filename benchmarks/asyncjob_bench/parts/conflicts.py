@@ -1,17 +1,38 @@
-"""How often workers get in each other's way: claims lost to another, over claims won."""
+"""How often workers get in each other's way, and what it costs to be many.
 
+Each worker is a process. Those of a fleet that have nothing to do use the CPU as well, for their
+Leases and looks; what they use is a figure of its own, and is not taken off.
+"""
+
+import time
 from collections.abc import Sequence
+from typing import Final
 
 from asyncjob.names import API_VERSION, DEFAULT_QUEUE, QUEUE_KIND, QUEUES, collection_path
+from asyncjob.shards import SHARDS
 from asyncjob_bench.errors import WrongOutcomeError
 from asyncjob_bench.harness.generator import creation, generate
 from asyncjob_bench.harness.handlers import STAMPS_VARIABLE
 from asyncjob_bench.harness.space import ManagedWorker
-from asyncjob_bench.parts.flow import PICKUP_WARM_UP, start_stack, submit_one_by_one
+from asyncjob_bench.parts.flow import (
+    PICKUP_WARM_UP,
+    RunningStack,
+    run_flow,
+    stack_in,
+    start_stack,
+    submit_one_by_one,
+)
 from asyncjob_bench.parts.part import Numbers, PartContext
 from asyncjob_dev.api import Object
+from asyncjob_dev.process import wait_until
 
 CLAIMS = "asyncjob_worker_claims_total"
+FEW: Final = 2
+JOB_EVENTS: Final = "asyncjob_worker_job_events_total"
+SHARDS_WATCHED: Final = "asyncjob_worker_shards"
+DEAL_SECONDS: Final = 180.0
+IDLE_SECONDS: Final = 10.0
+POLL_SECONDS: Final = 2.0
 
 
 def measure(context: PartContext) -> Numbers:
@@ -68,3 +89,48 @@ def _queue(*, paused: bool) -> Object:
         "metadata": {"name": DEFAULT_QUEUE},
         "spec": {"paused": paused},
     }
+
+
+def measure_fleet(context: PartContext) -> Numbers:
+    """Return what jobs through many workers cost, and how fast they are beside two."""
+    scale, many = context.scale, context.scale.fleet
+    slots = max(1, many // FEW)
+    with stack_in(context.site, "fleet-few", workers=FEW, slots=slots) as here:
+        few_rate = run_flow(here, scale.fleet_jobs, warm_up=scale.warm_up).rate
+    with stack_in(context.site, "fleet", workers=many, slots=1) as here:
+        _until_assigned(here)
+        idle = _idle_cores(here)
+        before = _counts(here)
+        rate = run_flow(here, scale.fleet_jobs, warm_up=scale.warm_up).rate
+        jobs, told, lost = (now - then for now, then in zip(_counts(here), before, strict=True))
+    return {
+        "watch_events_per_job_64": told / jobs,
+        "flat_ratio_64": rate / few_rate,
+        "conflict_ratio_64": lost / jobs,
+        "fleet_idle_cores": idle,
+    }
+
+
+def _counts(here: RunningStack) -> tuple[float, float, float]:
+    return (
+        here.total(CLAIMS, outcome="won"),
+        here.total(JOB_EVENTS),
+        here.total(CLAIMS, outcome="conflict"),
+    )
+
+
+def _idle_cores(here: RunningStack) -> float:
+    """Return how many cores the workers use while there are no jobs."""
+    before = here.site.usage(here.programs)
+    time.sleep(IDLE_SECONDS)
+    used = here.site.usage(here.programs) - before
+    return used.programs["workers"] / IDLE_SECONDS
+
+
+def _until_assigned(here: RunningStack) -> None:
+    wait_until(
+        lambda: here.total(SHARDS_WATCHED) == 2 * SHARDS,
+        "an owner and a deputy of each shard",
+        within=DEAL_SECONDS,
+        every=POLL_SECONDS,
+    )

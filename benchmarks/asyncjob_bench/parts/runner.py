@@ -20,6 +20,7 @@ from asyncjob_bench.parts import (
     operator_load,
     orphans,
     peer,
+    waits,
     writes,
 )
 from asyncjob_bench.parts.part import Numbers, Part, PartContext, Scale
@@ -37,13 +38,18 @@ PARTS: Final = (
     Part("peer", peer.measure, compared=True),
     Part("sweep", ceiling.measure_sweep),
     Part("conflicts", conflicts.measure),
+    Part("fleet", conflicts.measure_fleet),
+    Part("signals", waits.measure_signals),
     Part("orphans", orphans.measure),
     Part("large-jobs", large_jobs.measure),
+    Part("parked", waits.measure_parked),
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
     Part("writes", writes.measure, site=writes.audited),
+    Part("waits", waits.measure_writes, site=writes.audited),
     Part("allocation", ceiling.measure_untracked, site=ceiling.untracked),
     Part("allocation-tracked", ceiling.measure_tracked, site=ceiling.tracked),
+    Part("allocation-before", ceiling.measure_before, site=ceiling.before),
 )
 """In the order in which they run. The operator's many jobs come last on their control plane."""
 

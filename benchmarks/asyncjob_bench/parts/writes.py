@@ -6,7 +6,7 @@ On a control plane of its own, whose audit log would slow down anything that is 
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -85,6 +85,15 @@ def count(context: PartContext, here: RunningStack) -> Numbers:
         "watch_events_per_job": (_events(after) - _events(before)) / jobs,
         "worker_requests_per_job": (here.total(WORKER_REQUESTS) - asked) / jobs,
     }
+
+
+def stored_writes(here: Site, run: Callable[[], object]) -> float:
+    """Return how many writes of AsyncJobs are stored, by whomever, while something runs."""
+    time.sleep(QUIET_SECONDS)
+    lines = len(_lines(here))
+    run()
+    time.sleep(QUIET_SECONDS)
+    return audit.total(audit.count_writes(_lines(here)[lines:]), only_stored=True)
 
 
 def _lines(here: Site) -> list[str]:

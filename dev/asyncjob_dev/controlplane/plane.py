@@ -57,6 +57,7 @@ class _Running:
     layout: ControlPlanePaths
     admin_token: str
     processes: ControlPlaneProcesses
+    api: Api
 
 
 class ControlPlane:
@@ -82,7 +83,9 @@ class ControlPlane:
             layout = ControlPlanePaths(data_dir.path)
             layout.make()
             token = ensure_credentials(layout)
-            self._started = _Running(data_dir, layout, token, self._start_processes(layout, token))
+            processes = self._start_processes(layout, token)
+            api = Api(processes.url, ca_file=layout.ca_file, token=token)
+            self._started = _Running(data_dir, layout, token, processes, api)
         except BaseException:
             data_dir.release()
             raise
@@ -154,7 +157,7 @@ class ControlPlane:
     @property
     def api(self) -> Api:
         """A small client with the admin's rights."""
-        return Api(self.url, ca_file=self.ca_file, token=self.admin_token)
+        return self._running.api
 
     @property
     def processes(self) -> list[ManagedProcess]:

@@ -10,13 +10,9 @@ from pathlib import Path
 
 from asyncjob.names import (
     COMPONENT_LABEL,
-    CRON_JOBS,
     DEFAULT_QUEUE,
     GATEWAY_COMPONENT,
-    GROUP,
-    JOBS,
     OPERATOR_COMPONENT,
-    QUEUES,
     WORKER_COMPONENT,
 )
 from asyncjob_dev.bundled import bundled
@@ -36,9 +32,8 @@ def install(plane: ControlPlane, manifests: Sequence[Path] = MANIFESTS) -> None:
         if not any(folder.glob("*.yaml")):
             raise ManifestsMissingError(folder)
         plane.kubectl("apply", "-f", str(folder))
-    names = [f"crd/{plural}.{GROUP}" for plural in (JOBS, QUEUES, CRON_JOBS)]
     timeout = f"--timeout={ESTABLISHED_WITHIN_SECONDS}s"
-    plane.kubectl("wait", "--for=condition=Established", timeout, *names)
+    plane.kubectl("wait", "--for=condition=Established", timeout, "crd", "--all")
 
 
 NAMESPACE = "default"

@@ -22,6 +22,8 @@ _IDLE_SECONDS: Final = 15.0
 _WORK: Final = 300_000_000
 """Nanoseconds of processor time that a child has to have had meanwhile: waiting costs some too."""
 
+_RUNNABLE: Final = "R"
+
 
 class Verdict(IntEnum):
     """How a child ended; any other end, by a signal or a limit, is that of a mutant noticed."""
@@ -44,18 +46,27 @@ class _Child(Generic[T]):
     pid: int
     subject: T
     worked: int = 0
-    """Nanoseconds of processor time it was last seen to have had."""
+    """Nanoseconds of processor time it had had when it was last seen to work."""
 
-    at: float = field(default_factory=time.monotonic)
-    """When that was."""
+    waited: float = 0.0
+    """For how many seconds it has waited since."""
+
+    looked_at: float = field(default_factory=time.monotonic)
 
     def is_idle(self, seconds: float) -> bool:
-        """Return whether it waits for what does not come: a lock, an event, an answer."""
+        """Return whether it waits for what does not come: a lock, an event, an answer.
+
+        One that waits for a processor only is not idle, however busy the machine is.
+        """
+        since, self.looked_at = self.looked_at, time.monotonic()
         with contextlib.suppress(OSError):
-            worked = int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0])
+            about = Path(f"/proc/{self.pid}")
+            worked = int((about / "schedstat").read_text().split()[0])
             if worked > self.worked + _WORK:
-                self.worked, self.at = worked, time.monotonic()
-        return time.monotonic() > self.at + seconds
+                self.worked, self.waited = worked, 0.0
+            elif (about / "stat").read_text().rpartition(")")[2].split()[0] != _RUNNABLE:
+                self.waited += self.looked_at - since
+        return self.waited > seconds
 
 
 def run_forked(

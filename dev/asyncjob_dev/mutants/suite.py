@@ -49,7 +49,9 @@ class Suite:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Index what was collected, and hand over."""
+        """Index what was collected, and hand over; if a file cannot be imported, pytest fails."""
+        if session.testsfailed:
+            return True
         self._items = {item.nodeid: item for item in session.items}
         for item in session.items:
             _without_chance(item)

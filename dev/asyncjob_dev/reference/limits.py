@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from asyncjob import models
+from asyncjob.app import items
 from asyncjob.app.errors import MAX_CATEGORY_LENGTH
 from asyncjob.app.steps import MAX_STEP_RESULT_BYTES
 from asyncjob.cli.backup import reader
@@ -13,9 +14,11 @@ from asyncjob.cli.input import documents, yaml_loader
 from asyncjob.client.kubernetes.submitting import MAX_CREATE_TRIES
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
-from asyncjob.lifecycle import phase_change, policy, step_records
+from asyncjob.lifecycle import phase_change, policy, signals, step_records, waits
+from asyncjob.lifecycle.arrays import item_index, records
+from asyncjob.lifecycle.arrays.chunks import MAX_CHUNK_SHARE
 from asyncjob.lifecycle.policy import MAX_PRIORITY
-from asyncjob.models import cron
+from asyncjob.models import array, cron
 from asyncjob.offload.store import MAX_OBJECT_BYTES
 from asyncjob.rest import listing
 from asyncjob.rest.submission import MAX_BATCH_JOBS
@@ -25,7 +28,7 @@ from asyncjob_dev.reference.blocks import table
 from asyncjob_gateway.cache import changes
 from asyncjob_gateway.dashboard import formatting, security
 from asyncjob_gateway.dashboard.pages import dead_letters
-from asyncjob_gateway.dashboard.views import job_tree, resources
+from asyncjob_gateway.dashboard.views import job_tree, resources, signal_forms
 from asyncjob_gateway.limits import bodies, strict_json
 from asyncjob_gateway.settings import GatewaySettings
 from asyncjob_operator.controllers.events import EVENT_BURST, SECONDS_PER_EVENT
@@ -117,6 +120,54 @@ def jobs() -> str:
                 "may be less.",
             ),
             (
+                "Sleep of a handler, or timeout of a signal",
+                f"{waits.MAX_SLEEP_SECONDS // 86_400} days",
+                f"Refused: {_error('step-invalid', 'errors')}.",
+            ),
+            (
+                "Signals of a job",
+                f"{signals.MAX_SIGNALS}",
+                "Refused: by REST and clients as a conflict; the API server names the field.",
+            ),
+            (
+                "Payload of a signal",
+                _bytes(signals.MAX_SIGNAL_BYTES),
+                "Refused by REST and clients. Of one that is sent past them the handler gets "
+                f"{_error('signal-invalid', 'errors')}.",
+            ),
+            (
+                "JSON schema of a signal's payload, in `waiting`",
+                _bytes(waits.MAX_PAYLOAD_SCHEMA_BYTES),
+                "Left out: the job's page then has a field for JSON.",
+            ),
+            (
+                "Fields of a signal's payload that the job's page has an input for",
+                f"{signal_forms.MAX_INPUTS}",
+                "Of a model with more the page has a field for JSON.",
+            ),
+            (
+                "Name of a signal",
+                f"{signals.MAX_SIGNAL_NAME_LENGTH} characters",
+                "Refused, as is a name with others than letters, digits, dots, dashes and "
+                "underscores.",
+            ),
+            (
+                "Waits that a parked job names in `waiting`",
+                f"{waits.MAX_WAITING}",
+                "All signals, what ends first by time, and of more children and sleeps those that "
+                "fit. A job that waits for more signals than that keeps its slot.",
+            ),
+            (
+                "Children that a parked job names for one wait",
+                f"{waits.MAX_CHILDREN_NAMED}",
+                "The first that are unfinished are named; the job is parked again for the others.",
+            ),
+            (
+                "Children that a parked job names for all its waits",
+                f"{waits.MAX_CHILDREN_NAMED_IN_ALL}",
+                "Each wait names its share; the job is parked again for the others.",
+            ),
+            (
                 "Nesting of payload, checkpoint and result",
                 f"{MAX_DEPTH} levels",
                 "Refused: see [depth](asyncjob.md#depth).",
@@ -193,6 +244,65 @@ def jobs() -> str:
                 _bytes(protocol.MAX_BYTES),
                 f"{_error('InvalidPayload', 'reasons-of-jobs')}, "
                 f"{_error('ResultRefused', 'reasons-of-jobs')}.",
+            ),
+        ]
+    )
+
+
+def arrays() -> str:
+    """Return the limits of arrays, their chunks and items."""
+    return _limits(
+        [
+            ("Items of an array", f"{array.MAX_ITEMS:,}", _REFUSED),
+            (
+                "Items that stand in the array",
+                f"{array.MAX_INLINE_ITEMS:,}, {_bytes(array.MAX_INLINE_BYTES)} in all",
+                f"{_REFUSED} Beyond the size: {_error('PayloadTooLarge', 'reasons-of-arrays')}.",
+            ),
+            (
+                "Records of a file of items",
+                f"{item_index.MAX_RECORDS:,}",
+                f"{_error('ItemsUnreadable', 'reasons-of-arrays')}.",
+            ),
+            (
+                "One record of a file of items",
+                _bytes(records.MAX_RECORD_BYTES),
+                "The item fails; its error names the record.",
+            ),
+            (
+                "The header of a CSV file of items",
+                _bytes(records.MAX_HEADER_BYTES),
+                f"{_error('ItemsUnreadable', 'reasons-of-arrays')}.",
+            ),
+            (
+                "`payload` of an array",
+                _bytes(array.MAX_SHARED_PAYLOAD_BYTES),
+                f"{_error('PayloadTooLarge', 'reasons-of-arrays')}.",
+            ),
+            ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}", _REFUSED),
+            ("`parallelism`", f"1 to {array.MAX_PARALLELISM}", _REFUSED),
+            ("`itemRetries`", f"0 to {array.MAX_ITEM_RETRIES}", _REFUSED),
+            (
+                "Delay between two tries of an item",
+                _seconds(items.MAX_ITEM_DELAY_SECONDS),
+                "The delay is cut to this.",
+            ),
+            (
+                "`concurrency` of an item handler",
+                f"1 to {items.MAX_ITEM_CONCURRENCY}",
+                f"The worker does not start ({_error('app-mistake', 'errors')}).",
+            ),
+            (
+                "Ranges of failed items, and of items to be run again",
+                f"{array.MAX_ITEM_RANGES:,} each",
+                "Failed items beyond are counted and not named, and no further chunk is created: "
+                f"{_error('TooScattered', 'reasons-of-arrays')}. Items to be run again beyond "
+                "fail.",
+            ),
+            (
+                "Share of a worker's slots that chunks take",
+                f"{MAX_CHUNK_SHARE:.0%}, at least one",
+                "Further chunks wait.",
             ),
         ]
     )

@@ -156,9 +156,18 @@ MORNING: Final = "05:00"
 
 def cron_job_reasons() -> str:
     """Return the table of what the status of a cron job may say."""
+    return _reason_meanings(Kind.CRON_REASON)
+
+
+def array_reasons() -> str:
+    """Return the table of what the status of an array may say."""
+    return _reason_meanings(Kind.ARRAY_REASON)
+
+
+def _reason_meanings(kind: Kind) -> str:
     rows = [
         (link_to(one, Path("docs/reference")), in_page(one.means, Path("docs/reference")))
-        for one in by_code(Kind.CRON_REASON).values()
+        for one in by_code(kind).values()
     ]
     return table(("Reason", "Meaning"), rows)
 

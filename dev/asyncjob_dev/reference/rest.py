@@ -47,8 +47,16 @@ def _answers(operation: Operation) -> str:
 
 
 _PARTICULAR = frozenset(
-    {"no-job", "no-result", "duplicate", "job-exists", "not-cancellable", "not-a-dead-letter"}
-    | {"key-reused", "queue-full", "conflict", "not-synced"}
+    {
+        "no-job",
+        "no-result",
+        "duplicate",
+        "job-exists",
+        "array-exists",
+        "not-cancellable",
+        "not-a-dead-letter",
+    }
+    | {"array-exists", "key-reused", "queue-full", "conflict", "not-synced"}
 )
 """Kinds that not every route has."""
 

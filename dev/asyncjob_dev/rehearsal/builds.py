@@ -74,7 +74,7 @@ def chart_problems(packed: bytes) -> Iterator[str]:
         names = set(archive.getnames())
         file = archive.extractfile("asyncjob/Chart.yaml")
         described = yaml.safe_load(file.read()) if file else {}
-    crds = ("asyncjobs", "asyncqueues", "asynccronjobs")
+    crds = ("asyncjobs", "asyncqueues", "asynccronjobs", "asyncarrays")
     wanted = ("values.schema.json", *(f"files/crds/{one}.yaml" for one in crds))
     yield from (f"no {one}" for one in wanted if f"asyncjob/{one}" not in names)
     if not described.get("kubeVersion"):

@@ -52,6 +52,7 @@ SAMPLE_LIVES: Final[Mapping[str, tuple[Object, tuple[str, ...]]]] = {
             "request": {"headers": {"x-a": ["1"]}, "routeParams": {"id": ["7"]}},
             "priority": 5,
             "notAfter": "2099-01-01T00:00:00Z",
+            "deadlineSeconds": 86_400,
             "queueTimeoutSeconds": 7200,
             "executionTimeoutSeconds": 60,
             "leaseDurationSeconds": 30,

@@ -64,9 +64,7 @@ async def nightly(job: JobContext, night: Night) -> Done:
         )
         for number, part in enumerate(parts)
     ]
-    for number, child in enumerate(children, start=1):
-        await child.wait(check=True)
-        await job.progress(100 * number / len(children), f"{number} of {len(children)} parts")
+    await job.gather(*children, check=True)
     return Done(night=date, files=len(files), parts=len(parts))
 
 

@@ -12,6 +12,7 @@ from asyncjob_gateway.auth.loopback import LoopbackOnlyMiddleware
 from asyncjob_gateway.context import AppContext
 from asyncjob_gateway.limits.load import LoadLimitMiddleware
 from asyncjob_gateway.routes import (
+    arrays,
     control,
     cron_jobs,
     events,
@@ -33,6 +34,7 @@ ROUTERS = (
     control.router,
     queues.router,
     cron_jobs.router,
+    arrays.router,
     queues.workers_router,
     health.router,
     dashboard.router,

@@ -52,6 +52,18 @@ SUBMISSIONS: Final = _examples(
     one_at_a_time={"type": "mailbox.sync", "deduplicationId": "mailbox-7"},
 )
 
+ARRAY_SUBMISSIONS: Final = _examples(
+    numbers={"type": "thumb", "items": {"count": 100000}, "chunkSize": 500, "maxFailedPercent": 1},
+    items={
+        "name": "thumbs-2026-11",
+        "type": "thumb.file",
+        "payload": {"width": 200},
+        "items": {"inline": ["cat.jpg", "dog.jpg"]},
+        "itemRetries": 2,
+        "itemTimeoutSeconds": 60,
+    },
+)
+
 BATCHES: Final = _examples(
     two={
         "jobs": [
@@ -62,6 +74,8 @@ BATCHES: Final = _examples(
 )
 
 CHANGES: Final = _examples(suspend={"suspend": True}, hurry={"priority": 100})
+
+SIGNALS: Final = _examples(approval={"payload": {"ok": True, "note": "checked"}})
 
 BULK_ACTIONS: Final = _examples(
     look_first={"selection": {"type": "SEND_EMAIL"}, "limit": 100, "dryRun": True},

@@ -20,10 +20,11 @@ from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.client.tracing import trace_submission
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import size_of
-from asyncjob.json_types import JsonObject, child, opt_integer, text
+from asyncjob.json_types import Json, JsonObject, child, opt_integer, text
 from asyncjob.kube import KubeSession
 from asyncjob.models.job import PayloadSource, RequestData
 from asyncjob.names import CRON_JOB_KIND, JOB_KIND
+from asyncjob.rest.arrays import ArrayInfo, ArraySubmission, FailedItems, SubmittedArray
 from asyncjob.rest.jobs import Job, Result
 from asyncjob.rest.listing import BulkAsk, BulkReport
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo
@@ -191,6 +192,12 @@ class Operations:
             job = await self._client().set_priority(job_id, priority)
         return job or await self.get(job_id)
 
+    async def signal(
+        self, job_id: str, name: str, payload: Json, *, sender: str, uid: str | None
+    ) -> Job:
+        """Send a signal to a job, in the caller's name; with `uid` only to the one that has it."""
+        return await self._client().signal_for(sender, job_id, name, payload, uid=uid)
+
     async def rerun(self, job_id: str) -> Submitted:
         """Ask for a new job that does the same again."""
         return await self._client(checks_payload_source=True).rerun(job_id)
@@ -235,6 +242,30 @@ class Operations:
     async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
         """Suspend a cron job or let it go on."""
         return await self._client().set_cron_job_suspended(name, suspended=suspended)
+
+    async def submit_array(self, submission: ArraySubmission) -> SubmittedArray:
+        """Create the array, or find the one that was created by the same request before."""
+        return await self._client().create_array(submission)
+
+    async def array(self, name: str) -> ArrayInfo:
+        """Return an array as it is now."""
+        return await self._client().array(name)
+
+    async def failed_items(self, name: str) -> FailedItems:
+        """Return which items of an array have failed."""
+        return await self._client().failed_items(name)
+
+    async def cancel_array(self, name: str) -> ArrayInfo:
+        """Cancel an array and its chunks."""
+        return await self._client().cancel_array(name)
+
+    async def set_array_suspended(self, name: str, *, suspended: bool) -> ArrayInfo:
+        """Suspend an array or let it go on."""
+        return await self._client().set_array_suspended(name, suspended=suspended)
+
+    async def redrive_array(self, name: str) -> ArrayInfo:
+        """Run the failed items of a failed array again."""
+        return await self._client().redrive_array(name)
 
     async def _submit(self, submission: Submission, request_data: RequestData | None) -> Submitted:
         for right in rights_for_source(submission.payload_from):

@@ -42,6 +42,7 @@ NO_RESULT: Final = _documented("no-result")
 METHOD_NOT_ALLOWED: Final = _documented("method-not-allowed")
 DUPLICATE: Final = _documented("duplicate")
 JOB_EXISTS: Final = _documented("job-exists")
+ARRAY_EXISTS: Final = _documented("array-exists")
 NOT_CANCELLABLE: Final = _documented("not-cancellable")
 NOT_A_DEAD_LETTER: Final = _documented("not-a-dead-letter")
 SLOW_BODY: Final = _documented("slow-body")
@@ -64,6 +65,7 @@ PROBLEM_TYPES: Final = (
     *(
         DUPLICATE,
         JOB_EXISTS,
+        ARRAY_EXISTS,
         NOT_CANCELLABLE,
         NOT_A_DEAD_LETTER,
         CONFLICT,

@@ -87,6 +87,7 @@ _TYPE_BY_ERROR: Final[Sequence[tuple[type[AsyncJobError], ProblemType]]] = (
     (client.DuplicateJobError, problem_types.DUPLICATE),
     (client.KeyReusedError, problem_types.KEY_REUSED),
     (client.JobExistsError, problem_types.JOB_EXISTS),
+    (client.ArrayExistsError, problem_types.ARRAY_EXISTS),
     (client.NotCancellableError, problem_types.NOT_CANCELLABLE),
     (client.NotADeadLetterError, problem_types.NOT_A_DEAD_LETTER),
     (client.JobStateError, problem_types.CONFLICT),

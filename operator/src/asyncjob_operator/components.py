@@ -1,14 +1,17 @@
 """The composition root: every component of one operator, built and connected in one place."""
 
+from collections.abc import Callable
 from typing import Final
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView
-from asyncjob.names import CRON_JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, QUEUES
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.admission import AdmissionRounds, ReservationController
+from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
+from asyncjob_operator.controllers.array_reconciler import ArrayReconciler
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.cron_job_reconciler import CronJobReconciler
 from asyncjob_operator.controllers.events import (
@@ -33,8 +36,13 @@ from asyncjob_operator.controllers.workqueue import (
     WorkQueue,
 )
 from asyncjob_operator.core.events import EventReason, job_event
+from asyncjob_operator.core.now import Now
 from asyncjob_operator.informers import Informers
-from asyncjob_operator.kopf_collections import cron_job_collection, queue_collection
+from asyncjob_operator.kopf_collections import (
+    array_collection,
+    cron_job_collection,
+    queue_collection,
+)
 from asyncjob_operator.kube.clock import Clock, current_time, monotonic
 from asyncjob_operator.kube.version_times import VersionTimes
 from asyncjob_operator.loops import ResyncTimer
@@ -199,6 +207,19 @@ class Components:
             cron_job_evaluator.evaluate,
         )
 
+        # Arrays
+        self.array_delaying_queue, self.array_evaluator, self.array_reconcilers = build_arrays(
+            settings,
+            session,
+            leadership,
+            caches,
+            events=self.events,
+            job_evaluator=job_evaluator,
+            metrics=metrics,
+            now=now,
+            quarantine=quarantine,
+        )
+
         # Removal of finished jobs, and of the Leases of workers that are gone
         self.retention = RetentionController(
             session,
@@ -206,7 +227,8 @@ class Components:
                 caches.store,
                 queue_of=caches.queues.view,
                 options=settings.retention_options,
-                is_needed=caches.dependency_graph.is_needed,
+                is_needed=caches.is_needed,
+                feeds_parent=caches.dependency_graph.feeds_parent,
                 now=now,
                 quarantine=quarantine,
             ),
@@ -228,8 +250,8 @@ class Components:
             quarantine=quarantine,
         )
 
-        # How objects reach the caches: worker pods and Leases by informers, queues and cron jobs
-        # by kopf's events; jobs by the operator's own watch, or by kopf's as well
+        # How objects reach the caches: worker pods and Leases by informers, queues, cron jobs and
+        # arrays by kopf's events; jobs by the operator's own watch, or by kopf's as well
         self.informers = Informers(
             session,
             settings.watched_namespaces,
@@ -242,6 +264,13 @@ class Components:
                 session,
                 settings.watched_namespaces,
                 caches.queues,
+                quarantine,
+                settings.resync_interval,
+            ),
+            ARRAYS: array_collection(
+                session,
+                settings.watched_namespaces,
+                self.array_evaluator,
                 quarantine,
                 settings.resync_interval,
             ),
@@ -297,3 +326,44 @@ def cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:
         on_job_deleted=evaluator.on_delete,
         is_current=caches.is_current,
     )
+
+
+def build_arrays(
+    settings: Settings,
+    session: KubeSession,
+    leadership: Leadership,
+    caches: JobCaches,
+    *,
+    events: EventRecorder,
+    job_evaluator: JobEvaluator,
+    metrics: OperatorMetrics,
+    now: Callable[[], Now],
+    quarantine: Quarantine,
+) -> tuple[DelayingQueue, ArrayEvaluator, ReconcilePool]:
+    """Return when to evaluate arrays again, what evaluates, and what reconciles them."""
+    delaying_queue = DelayingQueue()
+    queue = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
+    evaluator = ArrayEvaluator(
+        settings.identity,
+        caches.chunks,
+        now,
+        lambda key: queue.add(key, key.partition("/")[0]),
+        delaying_queue=delaying_queue,
+        quarantine=quarantine,
+    )
+    reconciler = ArrayReconciler(
+        session,
+        evaluator,
+        backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
+        events=events,
+        metrics=metrics,
+        leads=leadership.leads,
+        on_job=lambda obj: job_evaluator.on_update(obj, just_changed=True),
+        on_job_gone=job_evaluator.on_delete,
+        clock=monotonic,
+    )
+    pool = ReconcilePool(queue, reconciler, leadership, quarantine, evaluator.evaluate)
+    metrics.arrays.expose(
+        lambda: evaluator.stats(caches.queues.is_paused) if leadership.leads() else None
+    )
+    return delaying_queue, evaluator, pool

@@ -1,4 +1,4 @@
-"""How AsyncQueues and AsyncCronJobs reach their caches: by kopf's events, and lists beside them.
+"""How AsyncQueues, AsyncCronJobs and AsyncArrays reach their caches: by kopf's events and lists.
 
 kopf's handlers learn neither when its first list is complete nor what was deleted between two
 lists. So all is listed at the start, every `--resync-interval`, and when kopf lists again.
@@ -15,9 +15,10 @@ from asyncjob.errors import ApiError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession, WatchEvent
 from asyncjob.kube.informer import list_into
-from asyncjob.names import CRON_JOBS, QUEUES, collection_path
+from asyncjob.names import ARRAYS, CRON_JOBS, QUEUES, collection_path
 from asyncjob_operator.cache.adapters import InformerStore, QueueCacheAdapter
 from asyncjob_operator.cache.queues import QueueCache
+from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator, ArrayStore
 from asyncjob_operator.controllers.cron_job_evaluator import (
     CronJobEvaluator,
     CronJobStore,
@@ -113,6 +114,24 @@ def queue_collection(
 
     stores = {namespace: InformerStore(adapter, namespace, quarantine) for namespace in namespaces}
     return KopfCollection("queues", stores, resync, resync_interval)
+
+
+def array_collection(
+    session: KubeSession,
+    namespaces: tuple[str | None, ...],
+    evaluator: ArrayEvaluator,
+    quarantine: Quarantine,
+    resync_interval: float,
+) -> KopfCollection:
+    """Return the AsyncArrays, as they go to their evaluator."""
+
+    async def resync(namespace: str | None, store: InformerStore) -> None:
+        await list_into(session, collection_path(namespace, ARRAYS), store)
+
+    stores: dict[str | None, InformerStore] = {
+        namespace: ArrayStore(evaluator, namespace, quarantine) for namespace in namespaces
+    }
+    return KopfCollection("arrays", stores, resync, resync_interval)
 
 
 def cron_job_collection(

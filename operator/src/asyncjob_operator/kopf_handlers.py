@@ -18,7 +18,7 @@ import kopf
 from asyncjob.errors import AsyncJobError, message_of
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import load_access
-from asyncjob.names import CRON_JOBS, GROUP, JOBS, QUEUES, VERSION
+from asyncjob.names import ARRAYS, CRON_JOBS, GROUP, JOBS, QUEUES, VERSION
 from asyncjob_operator.kube.kopf_session import watch_only
 from asyncjob_operator.options import settings_from_environment
 from asyncjob_operator.process import OperatorRuntime
@@ -108,6 +108,12 @@ async def on_queue(event: kopf.RawEvent, memo: kopf.Memo, **_: object) -> None:
 async def on_cron_job(event: kopf.RawEvent, memo: kopf.Memo, **_: object) -> None:
     """Take an AsyncCronJob."""
     memo.runtime.operator.on_cron_job_event(event["type"], cast("JsonObject", event["object"]))
+
+
+@kopf.on.event(GROUP, VERSION, ARRAYS, id="array")
+async def on_array(event: kopf.RawEvent, memo: kopf.Memo, **_: object) -> None:
+    """Take an AsyncArray."""
+    memo.runtime.operator.on_array_event(event["type"], cast("JsonObject", event["object"]))
 
 
 async def on_job(event: kopf.RawEvent, memo: kopf.Memo, **_: object) -> None:

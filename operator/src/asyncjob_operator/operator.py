@@ -15,7 +15,7 @@ import structlog
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES
 from asyncjob_operator.cache.adapters import InformerStore
 from asyncjob_operator.components import Components
 from asyncjob_operator.controllers.job_informer import (
@@ -68,7 +68,12 @@ MIN_WORKER_CHECK_INTERVAL: Final = 0.5
 ELECTION_LOOP: Final = "election"
 REQUEUE_TIMER: Final = "requeue timer"
 
-_RESOURCE_TITLES: Final = {JOBS: "jobs", QUEUES: "queues", CRON_JOBS: "cron jobs"}
+_RESOURCE_TITLES: Final = {
+    JOBS: "jobs",
+    QUEUES: "queues",
+    CRON_JOBS: "cron jobs",
+    ARRAYS: "arrays",
+}
 
 
 class LeaderElection(Leadership, Protocol):
@@ -144,6 +149,7 @@ class Operator:
             self._components.job_reconcilers.drain(DRAIN_SECONDS),
             self._components.admission_reconcilers.drain(DRAIN_SECONDS),
             self._components.cron_job_reconcilers.drain(DRAIN_SECONDS),
+            self._components.array_reconcilers.drain(DRAIN_SECONDS),
         )
         await self._tasks.stop()
         await self._leader_election.release()
@@ -158,6 +164,10 @@ class Operator:
     def on_cron_job_event(self, kind: str | None, obj: JsonObject) -> None:
         """Take what kopf has seen of an AsyncCronJob; None: found in a list."""
         self._components.kopf_collections[CRON_JOBS].on_event(kind, obj)
+
+    def on_array_event(self, kind: str | None, obj: JsonObject) -> None:
+        """Take what kopf has seen of an AsyncArray; None: found in a list."""
+        self._components.kopf_collections[ARRAYS].on_event(kind, obj)
 
     def on_job_event(self, kind: str | None, obj: JsonObject) -> None:
         """Take what a watch has seen of an AsyncJob, kopf's or our own; None: found in a list."""
@@ -244,7 +254,7 @@ class Operator:
             self._idle_watches.enter_context(self._health.loop(name).idle())
 
     def _kopf_resources(self) -> tuple[str, ...]:
-        return (QUEUES, CRON_JOBS, *((JOBS,) if self._kopf_watches_jobs else ()))
+        return (QUEUES, CRON_JOBS, ARRAYS, *((JOBS,) if self._kopf_watches_jobs else ()))
 
     def _kopf_watch_names(self) -> list[str]:
         """Return the watches of what may be seen."""
@@ -346,6 +356,7 @@ class Operator:
                 lambda health: run_retention(components.retention, leadership, interval, health),
             )
         start_cron_job_loops(components, self._tasks, self._findings)
+        start_array_loops(components, self._tasks, self._findings)
         self._start_job_watches()
 
     def _start_job_watches(self) -> None:
@@ -430,6 +441,24 @@ def start_cron_job_loops(components: Components, tasks: TaskSupervisor, findings
         ),
     )
     components.kopf_collections[CRON_JOBS].start(tasks)
+
+
+def start_array_loops(components: Components, tasks: TaskSupervisor, findings: Findings) -> None:
+    """Begin to follow arrays and to act on them, if they may be seen."""
+    if not all(findings.allows(verb, ARRAYS) for verb in ("get", "list", "watch")):
+        log.warning("arrays disabled: no permission to list asyncarrays")
+        return
+    tasks.start("array reconcilers", components.array_reconcilers.run)
+    tasks.start(
+        "array requeue timer",
+        lambda health: run_requeue_timer(
+            components.array_delaying_queue,
+            components.array_evaluator.evaluate,
+            UnmeasuredRequeues(),
+            health,
+        ),
+    )
+    components.kopf_collections[ARRAYS].start(tasks)
 
 
 def _watch_name(resource: str, namespace: str | None) -> str:

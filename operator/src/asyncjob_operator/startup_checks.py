@@ -10,6 +10,7 @@ from asyncjob.backoff import with_jitter
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import MAX_OUTAGE_BACKOFF
 from asyncjob_operator.core.permissions import (
+    ARRAY_PERMISSIONS,
     CORE,
     RECOVERY,
     SCHEDULES,
@@ -43,7 +44,9 @@ def required_permissions(
     settings: Settings, own_namespace: str
 ) -> list[tuple[Permission, str | None]]:
     """Return each permission needed, and the namespace it is needed in."""
-    everywhere = CORE + SCHEDULES + (RECOVERY if settings.options.recovery else WORKERS)
+    everywhere = (
+        CORE + SCHEDULES + ARRAY_PERMISSIONS + (RECOVERY if settings.options.recovery else WORKERS)
+    )
     everywhere += STALE_WORKERS if settings.worker_timeout else ()
     pairs = [
         (permission, scope) for permission in everywhere for scope in settings.watched_namespaces

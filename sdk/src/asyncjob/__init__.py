@@ -14,10 +14,13 @@ if TYPE_CHECKING:
         Child,
         Event,
         Fail,
+        ItemContext,
         JobContext,
         JobEnded,
         JobEvent,
         Retry,
+        SignalInvalid,
+        SignalTimeout,
         StepError,
         StepRefusedError,
         WorkerApp,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
         KubernetesJobsClient,
     )
     from asyncjob.models import (
+        AsyncArray,
         AsyncCronJob,
         AsyncJob,
         AsyncJobSpec,
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
         AsyncQueue,
         RetryPolicy,
     )
+    from asyncjob.rest.arrays import ArraySelection, ArraySubmission
     from asyncjob.rest.listing import Selection
     from asyncjob.rest.submission import Submission
 
@@ -48,6 +53,9 @@ _APP: Final = "asyncjob.app"
 _CLIENT: Final = "asyncjob.client"
 _MODELS: Final = "asyncjob.models"
 _MODULES: Final = {
+    "ArraySelection": "asyncjob.rest.arrays",
+    "ArraySubmission": "asyncjob.rest.arrays",
+    "AsyncArray": _MODELS,
     "AsyncCronJob": _MODELS,
     "AsyncJob": _MODELS,
     "AsyncJobSpec": _MODELS,
@@ -61,6 +69,7 @@ _MODULES: Final = {
     "Child": _APP,
     "Event": _APP,
     "Fail": _APP,
+    "ItemContext": _APP,
     "JobContext": _APP,
     "JobEnded": _APP,
     "JobEvent": _APP,
@@ -70,6 +79,8 @@ _MODULES: Final = {
     "Retry": _APP,
     "RetryPolicy": _MODELS,
     "Selection": "asyncjob.rest.listing",
+    "SignalInvalid": _APP,
+    "SignalTimeout": _APP,
     "StepError": _APP,
     "StepRefusedError": _APP,
     "Submission": "asyncjob.rest.submission",
@@ -78,6 +89,9 @@ _MODULES: Final = {
 }
 
 __all__ = [
+    "ArraySelection",
+    "ArraySubmission",
+    "AsyncArray",
     "AsyncCronJob",
     "AsyncJob",
     "AsyncJobSpec",
@@ -91,6 +105,7 @@ __all__ = [
     "Child",
     "Event",
     "Fail",
+    "ItemContext",
     "JobContext",
     "JobEnded",
     "JobEvent",
@@ -100,6 +115,8 @@ __all__ = [
     "Retry",
     "RetryPolicy",
     "Selection",
+    "SignalInvalid",
+    "SignalTimeout",
     "StepError",
     "StepRefusedError",
     "Submission",

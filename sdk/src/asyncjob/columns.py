@@ -170,3 +170,17 @@ CRON_JOB_COLUMNS: Final[tuple[Column, ...]] = (
     ),
     Column("Message", "string", ".status.message", "Explanation of the reason.", wide=True),
 )
+
+ARRAY_COLUMNS: Final[tuple[Column, ...]] = (
+    Column(PHASE, "string", ".status.phase", "Phase of the array."),
+    Column(TYPE, "string", ".spec.type", "Type, which selects the item handler."),
+    Column("Total", "integer", ".status.total", "Number of items."),
+    Column("Succeeded", "integer", ".status.succeeded", "Number of items that are done."),
+    Column("Failed", "integer", ".status.failed", "Number of items that have failed."),
+    Column("Open", "integer", ".status.openCount", "Number of chunks under way."),
+    Column(PROGRESS, "integer", ".status.percent", "Percent of the items done or failed."),
+    Column(AGE, "date", ".metadata.creationTimestamp", "Time since it was created."),
+    Column(QUEUE, "string", ".spec.queue", "Name of the queue of the chunks.", wide=True),
+    Column(REASON, "string", ".status.reason", "Reason of the phase.", wide=True),
+    Column("Message", "string", ".status.message", "Explanation of the reason.", wide=True),
+)

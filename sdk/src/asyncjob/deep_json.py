@@ -115,9 +115,26 @@ def is_deeper(value: Json, levels: int) -> bool:
     return False
 
 
-def require_whole(obj: JsonObject) -> None:
-    """Raise InvalidError for an object that was cut: its copy would not be what it seems."""
-    if isinstance(obj, TruncatedObject):
+def levels_read(obj: JsonObject) -> int | None:
+    """Return how many levels of an object were read, itself the first; None if all were."""
+    return obj.levels if isinstance(obj, TruncatedObject) else None
+
+
+def may_be_cut(obj: JsonObject, part: JsonObject) -> bool:
+    """Return whether something was cut off in part of an object, which has the object's levels.
+
+    What was cut is as deep as the object was read. It is compared no further than can be written.
+    """
+    levels = levels_read(obj)
+    return levels is not None and is_deeper(part, levels - 1)
+
+
+def require_whole(obj: JsonObject, copied: JsonObject | None = None) -> None:
+    """Raise InvalidError for an object that was cut: its copy would not be what it seems.
+
+    `copied` is what is taken of it, on the levels where it was, if not all is.
+    """
+    if isinstance(obj, TruncatedObject) and (copied is None or may_be_cut(obj, copied)):
         raise InvalidError(
             f"the object is nested too deeply to be read as a whole ({obj.levels} levels were), so "
             "it is not copied; make it flatter, or keep the inner part as text"

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -171,6 +171,25 @@ def dump(adapter: TypeAdapter[Any], value: object, *, what: str) -> object:
 def size_of(value: Json) -> int:
     """Return how many bytes a normalized value takes."""
     return len(dumps(value))
+
+
+def is_too_deep(value: Json, max_depth: int = MAX_DEPTH) -> bool:
+    """Return whether a value is nested deeper than this, as `normalize` counts."""
+    return next(islice(iter_levels(value), max_depth + 1, None), None) is not None
+
+
+def is_same_json(one: Json, other: Json) -> bool:
+    """Return whether two values are the same JSON: 1 and 1.0 are, 1 and true are not.
+
+    It goes as deep as both of them do, so one of them has to be checked.
+    """
+    match one, other:
+        case dict(), dict():
+            names = one.keys() == other.keys()
+            return names and all(is_same_json(value, other[name]) for name, value in one.items())
+        case list(), list():
+            return len(one) == len(other) and all(map(is_same_json, one, other))
+    return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 def replace_unencodable(text: str) -> str:

@@ -13,10 +13,12 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 JOBS: Final = "asyncjobs"
 QUEUES: Final = "asyncqueues"
 CRON_JOBS: Final = "asynccronjobs"
+ARRAYS: Final = "asyncarrays"
 
 JOB_KIND: Final = "AsyncJob"
 QUEUE_KIND: Final = "AsyncQueue"
 CRON_JOB_KIND: Final = "AsyncCronJob"
+ARRAY_KIND: Final = "AsyncArray"
 
 DEFAULT_QUEUE: Final = "default"
 
@@ -29,6 +31,9 @@ the Secret or ConfigMap that its payload comes from (the gateway, on behalf of i
 
 READ_PAYLOAD_VERB: Final = "read-payload"
 """Virtual verb on `asyncjobs`: the gateway shows payloads and results to who has it."""
+
+SIGNAL_VERB: Final = "signal"
+"""Lets somebody send signals to a job; may be given for single jobs, by `resourceNames`."""
 
 CONTROL_VERB: Final = "control"
 """Virtual verb on `asyncjobs`: the gateway cancels, reruns, redrives and so on for who has it."""
@@ -55,6 +60,9 @@ CRON_JOB_LABEL: Final = f"{GROUP}/cron-job"
 CRON_JOB_UID_LABEL: Final = f"{GROUP}/cron-job-uid"
 """On a run of a cron job: UID of its AsyncCronJob."""
 
+ARRAY_LABEL: Final = f"{GROUP}/array-uid"
+"""On a chunk: UID of its AsyncArray."""
+
 BACKFILL_LABEL: Final = f"{GROUP}/backfill"
 """On a run of a cron job that a backfill created: `true`."""
 
@@ -63,6 +71,9 @@ TRIGGER_ANNOTATION: Final = f"{GROUP}/trigger"
 
 SCHEDULED_TIME_ANNOTATION: Final = f"{GROUP}/scheduled-time"
 """On a run of a cron job: the time it is for, RFC 3339 in UTC; of a trigger when it was seen."""
+
+SHARD_LABEL: Final = f"{GROUP}/shard"
+"""On a job: a number from 0 to 63 from its name, by which workers share out what they watch."""
 
 RESTORED_LABEL: Final = f"{GROUP}/restored"
 """On a job or cron job of `asyncjob restore`: `suspended`, or `unchanged` if it was so before."""
@@ -97,6 +108,31 @@ OPERATOR_LEASE: Final = "asyncjob-operator"
 
 VERSION_TIMES_ANNOTATION: Final = f"{GROUP}/version-times"
 """On the operators' Lease: which resourceVersion was the newest when (`version_times`)."""
+
+CAPABILITIES_ANNOTATION: Final = f"{GROUP}/capabilities"
+"""On the operators' Lease: who wrote it, and what that leader can do. Workers park jobs only while
+the leader itself has said that it wakes them."""
+
+PARKS_CAPABILITY: Final = "parks"
+"""Jobs that sleep are woken."""
+
+SIGNALS_CAPABILITY: Final = "signals"
+"""Jobs that wait for a signal are woken."""
+
+CHILDREN_CAPABILITY: Final = "children"
+"""Jobs that wait for child jobs are woken."""
+
+
+def announce_capabilities(leader: str) -> str:
+    """Return what a leader of this version writes into its Lease, under its own name."""
+    return f"{leader} {PARKS_CAPABILITY} {SIGNALS_CAPABILITY} {CHILDREN_CAPABILITY}"
+
+
+def read_capabilities(announced: str, leader: str) -> frozenset[str]:
+    """Return what the leader has announced; nothing if another has, who led before."""
+    name, *capabilities = announced.split() or [""]
+    return frozenset(capabilities if leader and name == leader else ())
+
 
 MAX_NAME_LENGTH: Final = 253
 """Characters that Kubernetes allows in the name of an object."""
@@ -144,3 +180,13 @@ def cron_job_path(namespace: str, name: str) -> str:
 def cron_job_status_path(namespace: str, name: str) -> str:
     """Return the API path of the status subresource of one AsyncCronJob."""
     return f"{cron_job_path(namespace, name)}/status"
+
+
+def array_path(namespace: str, name: str) -> str:
+    """Return the API path of one AsyncArray."""
+    return f"{collection_path(namespace, ARRAYS)}/{name}"
+
+
+def array_status_path(namespace: str, name: str) -> str:
+    """Return the API path of the status subresource of one AsyncArray."""
+    return f"{array_path(namespace, name)}/status"

@@ -47,6 +47,9 @@ class WorkerLeaseView:
     """Handler types that the worker lists, None if it does not say."""
 
     slots: int
+    shards: int
+    """Into how many shards it divides jobs; 0 if it watches all of them."""
+
     draining: bool
     release: str
     """The version of the worker's software."""
@@ -79,6 +82,7 @@ def read_worker_lease(lease: JsonObject) -> WorkerLeaseView:
         registered_queue=text(registration, "queue"),
         types=tuple(texts(registration, "types")) if "types" in registration else None,
         slots=integer(registration, "slots"),
+        shards=integer(registration, "shards"),
         draining=flag(registration, "draining"),
         release=text(registration, "version"),
     )

@@ -3,7 +3,8 @@
 `variables` are put in place of their names before a policy is compiled. So each is evaluated where
 it is read, and only there, as a real API server does it. Not here: params, audit annotations,
 `matchPolicy`, the warnings of bindings that do not deny, and changes other than the removal of a
-part of the object at creation.
+part of the object at creation and the label of a shard, whose CEL has functions that only a real
+API server knows.
 """
 
 import re
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from asyncjob.rules.mutation import SHARD_PATCH
+from asyncjob.shards import shard_label
 from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, authorizer, compiled
 from asyncjob_simulation.apiserver.errors import PolicyError, StatusError
 from asyncjob_simulation.apiserver.identities import Identity
@@ -72,8 +75,8 @@ class Policy:
     object_selectors: tuple[Mapping[str, Any], ...]
     conditions: tuple[str, ...]
     validations: tuple[Validation, ...]
-    removals: tuple[tuple[str, str], ...]
-    """What it takes off an object: the name of a part, and that of what is removed there."""
+    changes: tuple[Callable[[Object], None], ...]
+    """What it does to a new object."""
 
     ignores_errors: bool
 
@@ -129,15 +132,22 @@ class Admission:
         self._validating = BoundPolicies(storage, POLICIES, BINDINGS)
         self._mutating = BoundPolicies(storage, MUTATING_POLICIES, MUTATING_BINDINGS)
 
-    def change(self, obj: Object, write: Write) -> None:
-        """Take off a new object what policies remove; `write` is its creation."""
+    def change(self, obj: Object, write: Write, *, is_named: bool) -> None:
+        """Change a new object as policies say; `write` is its creation.
+
+        They do not see a name that was generated: on a real API server that comes after them.
+        """
         for policy in self._mutating.about(write):
+            values = _values(write)
+            if not is_named:
+                unnamed = {**values["object"]["metadata"], "name": ""}
+                values["object"] = {**values["object"], "metadata": unnamed}
             try:
-                applies = policy.applies(Activation(_values(write)))
+                applies = policy.applies(Activation(values))
             except EvaluationError:
                 continue  # all of them ignore errors, or they are not understood
-            for part, name in policy.removals if applies else ():
-                obj[part].pop(name, None)
+            for change in policy.changes if applies else ():
+                change(obj)
 
     def check(self, write: Write) -> None:
         """Raise StatusError if a policy refuses the write."""
@@ -242,16 +252,24 @@ def _policy(policy: Object, binding: Object) -> Policy:
             )
             for one in spec.get("validations") or ()
         ),
-        removals=tuple(_removal(policy, one) for one in spec.get("mutations") or ()),
+        changes=tuple(_change(policy, one) for one in spec.get("mutations") or ()),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
 
 
-def _removal(policy: Object, mutation: Object) -> tuple[str, str]:
-    found = _REMOVAL.fullmatch(mutation.get("jsonPatch", {}).get("expression", ""))
-    if found is None or policy["spec"].get("failurePolicy") != "Ignore":
-        raise PolicyError(f"policy {policy['metadata']['name']} changes in a way unknown here")
-    return found[1], found[2]
+def _change(policy: Object, mutation: Object) -> Callable[[Object], None]:
+    expression = mutation.get("jsonPatch", {}).get("expression", "")
+    if policy["spec"].get("failurePolicy") == "Ignore":
+        if found := _REMOVAL.fullmatch(expression):
+            return lambda obj: obj[found[1]].pop(found[2], None)
+        if expression == SHARD_PATCH:
+            return _label_shard
+    raise PolicyError(f"policy {policy['metadata']['name']} changes in a way unknown here")
+
+
+def _label_shard(obj: Object) -> None:
+    metadata = obj["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), **shard_label(metadata["name"])}
 
 
 def inlined(expression: str, variables: Mapping[str, str]) -> str:

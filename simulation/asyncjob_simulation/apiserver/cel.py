@@ -9,7 +9,7 @@ Of the costs that a real API server counts nothing is known here.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -37,6 +37,34 @@ def _append(step: str) -> Callable[[str, str], str]:
 def _allowed(question: str) -> bool:
     lines = question.split("\n")[1:]
     return _AUTHORIZE.get()(dict(line.split("=", 1) for line in lines))
+
+
+def _sum(values: Sequence[int]) -> int:
+    return sum(values)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return text.split(separator)
+
+
+def _library_functions() -> list[cel.FunctionDecl]:
+    """Return what the API server adds to CEL and the rules use."""
+    text = cel.Type.STRING
+    added = cel.Overload(
+        id="list_sum",
+        return_type=cel.Type.INT,
+        parameters=[cel.Type.List(cel.Type.DYN)],
+        is_member=True,
+        impl=_sum,
+    )
+    split = cel.Overload(
+        id="string_split",
+        return_type=cel.Type.List(text),
+        parameters=[text, text],
+        is_member=True,
+        impl=_split,
+    )
+    return [cel.FunctionDecl("sum", [added]), cel.FunctionDecl("split", [split])]
 
 
 def _environment() -> cel.Env:
@@ -67,7 +95,7 @@ def _environment() -> cel.Env:
     return cel.NewEnv(
         variables={**dict.fromkeys(_NAMES, cel.Type.DYN), "authorizer": text},
         extensions=[ext_optional.ExtOptional()],
-        functions=[*functions, cel.FunctionDecl("allowed", [allowed])],
+        functions=[*functions, cel.FunctionDecl("allowed", [allowed]), *_library_functions()],
     )
 
 

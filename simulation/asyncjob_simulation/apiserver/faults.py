@@ -3,7 +3,7 @@
 Who simulates gives a `Faults` that rolls seeded dice; a test gives `ScriptedFaults`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
@@ -19,6 +19,7 @@ class Call:
     is_watch: bool
     user_agent: str
     body: bytes
+    query: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_write(self) -> bool:

@@ -100,7 +100,9 @@ class MemoryPool:
             headers["Accept"],
             headers.get("Authorization", "").removeprefix(_BEARER),
         )
-        call = Call(method, request.path, request.is_watch, self._user_agent, request.body)
+        call = Call(
+            method, request.path, request.is_watch, self._user_agent, request.body, request.query
+        )
         async with asyncio.timeout(timeout.total):
             if self._free is None:
                 return await self._send(request, call)

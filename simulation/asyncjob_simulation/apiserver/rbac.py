@@ -16,7 +16,9 @@ _BINDINGS: Final = (RBAC_GROUP, "rolebindings")
 _CLUSTER_BINDINGS: Final = (RBAC_GROUP, "clusterrolebindings")
 RBAC: Final = (_ROLES, _CLUSTER_ROLES, _BINDINGS, _CLUSTER_BINDINGS)
 
-_SELF_REVIEWS: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews"})
+_SELF_REVIEWS: Final = frozenset(
+    {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,13 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     ),
     Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False),
     Resource(
+        "authentication.k8s.io",
+        "v1",
+        "selfsubjectreviews",
+        "SelfSubjectReview",
+        namespaced=False,
+    ),
+    Resource(
         "authorization.k8s.io",
         "v1",
         "subjectaccessreviews",

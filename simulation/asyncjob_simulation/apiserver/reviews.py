@@ -46,6 +46,8 @@ class Reviewer:
             status = self._new_token(target, body.get("spec") or {})
         elif target.resource.plural == "tokenreviews":
             status = self._whose(body["spec"].get("token", ""))
+        elif target.resource.plural == "selfsubjectreviews":
+            status = {"userInfo": caller.user_info()}
         elif target.resource.plural == "subjectaccessreviews":
             status = self._may(_subject(body["spec"]), body["spec"])
         else:

@@ -122,7 +122,8 @@ class Writer:
         obj = self._decoded(resource, body, caller)
         metadata = obj["metadata"]
         self._check_namespace(target, metadata)
-        if "name" not in metadata and metadata.get("generateName"):
+        is_named = "name" in metadata
+        if not is_named and metadata.get("generateName"):
             metadata["name"] = self._generated(target, metadata["generateName"])
         metadata = {
             **metadata,
@@ -150,7 +151,7 @@ class Writer:
             caller.identity,
             caller.dry_run,
         )
-        self._admission.change(obj, write)
+        self._admission.change(obj, write, is_named=is_named)
         self._validate(resource, obj, None)
         key = target.namespace, metadata["name"]
         self._admission.check(write)

@@ -25,7 +25,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class FullStack:
-    """Everything, and one caller with the rights of `asyncjob-job-admin`."""
+    """Everything, and one caller with the rights of `asyncjob-job-admin` and `-signaller`."""
 
     ns: WorkerNamespace
     kubeconfig: Path
@@ -60,6 +60,7 @@ def run_full_stack(folder: Path) -> Iterator[FullStack]:
 def _caller(space: Space, ns: WorkerNamespace, folder: Path) -> tuple[str, Path]:
     space.account(CALLER)
     space.bind(CALLER, "asyncjob-job-admin")
+    space.bind(CALLER, "asyncjob-job-signaller", called=f"{CALLER}-signals")
     token = space.as_account(CALLER).token
     path = folder / "caller-kubeconfig"
     api = ns.api

@@ -17,7 +17,7 @@ CRASHING: set[str] = set()
 """Scenarios that end a worker: they have a queue, and workers, of their own."""
 
 AT_ONCE: dict[str, Any] = {"initialDelaySeconds": 0, "jitter": 0}
-AHEAD = 5.0
+AHEAD = 10.0
 """So far ahead that a busy machine, too, has created the job by then; in seconds."""
 
 SOON: dict[str, Any] = {"initialDelaySeconds": 0.3, "jitter": 0, "backoff": "Exponential"}

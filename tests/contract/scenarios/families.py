@@ -3,7 +3,7 @@
 from typing import Any
 
 from contract.cluster import Cluster
-from contract.scenarios.base import run, scenario
+from contract.scenarios.base import run, scenario, why
 
 
 @scenario
@@ -13,6 +13,29 @@ async def a_parent_waits_for_its_children(cluster: Cluster) -> list[Any]:
         ["Succeeded", "", 6],
         ["DeadLetter", "NotRetryable", None],
     ]
+    return [job]
+
+
+@scenario
+async def a_parent_waits_for_its_children_without_a_slot(cluster: Cluster) -> list[Any]:
+    await cluster.create("job", "gathers", [3, -1])
+    waiting = await cluster.until("job", lambda status: "waiting" in status)
+    assert why(waiting) == ("Pending", "WaitingForChildren")
+    (wait,) = waiting["status"]["waiting"]
+    assert len(wait["children"]) == 2
+    job = await cluster.until("job", lambda status: "completionTime" in status)
+    assert job["status"]["result"] == [
+        ["Succeeded", "", 6],
+        ["DeadLetter", "NotRetryable", None],
+    ]
+    assert (job["status"]["attempt"], job["status"]["parks"]) == (2, 1)
+    return [job]
+
+
+@scenario
+async def a_child_that_is_gathered_twice_is_answered_twice(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "gathers", [3, 3])
+    assert job["status"]["result"] == [["Succeeded", "", 6]] * 2
     return [job]
 
 

@@ -46,3 +46,33 @@ async def a_job_that_nobody_claims_times_out(cluster: Cluster) -> list[Any]:
     job = await run(cluster, "nobody-knows-it", queueTimeoutSeconds=1)
     assert why(job) == ("DeadLetter", "QueueTimeout")
     return [job]
+
+
+@scenario
+async def a_running_job_is_stopped_at_its_deadline(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "hangs", deadlineSeconds=10)
+    assert why(job) == ("Cancelled", "DeadlineExceeded")
+    assert job["status"]["attempt"] == 1
+    return [job]
+
+
+@scenario
+async def a_suspended_job_ends_at_its_deadline(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "echo", 1, suspend=True, deadlineSeconds=8)
+    assert why(job) == ("Cancelled", "DeadlineExceeded")
+    return [job]
+
+
+@scenario
+async def a_parked_job_ends_at_its_deadline(cluster: Cluster) -> list[Any]:
+    job = await run(cluster, "release", deadlineSeconds=12)
+    assert why(job) == ("Cancelled", "DeadlineExceeded")
+    assert (job["status"]["attempt"], job["status"]["parks"]) == (1, 1)
+    return [job]
+
+
+@scenario
+async def a_job_that_finishes_in_time_takes_no_note_of_its_deadline(
+    cluster: Cluster,
+) -> list[Any]:
+    return [await run(cluster, "echo", 1, deadlineSeconds=3600)]

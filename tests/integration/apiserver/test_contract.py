@@ -309,6 +309,9 @@ def who_may(on: RecordedNamespace) -> None:
         answer = on.admin.create(f"{reviews}/subjectaccessreviews", asked)
         allowed = answer.object()["status"]["allowed"]
         on.transcript.note_value(f"{name} may operate, says another", allowed)
+        answer = who.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        user = answer.object()["status"]["userInfo"]
+        on.transcript.note_value(f"{name} asks who it is", [user["username"], *user["groups"]])
     for token in (worker.client.token, "no-such-token"):
         body = {"spec": {"token": token}}
         answer = on.admin.create("/apis/authentication.k8s.io/v1/tokenreviews", body)

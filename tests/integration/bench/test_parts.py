@@ -11,6 +11,8 @@ from asyncjob_bench.parts import (
     large_jobs,
     operator_load,
     orphans,
+    waits,
+    writes,
 )
 from asyncjob_bench.parts import end_to_end as end_to_end_module
 from asyncjob_bench.parts.part import SMALL, Part
@@ -33,6 +35,10 @@ TINY = replace(
     few_jobs=20,
     many_jobs=60,
     operator_jobs=20,
+    staged_jobs=5,
+    signals=5,
+    parked_jobs=20,
+    parked_seconds=2,
 )
 PARTS = (
     Part("bare", ceiling.measure_bare, compared=True),
@@ -45,8 +51,12 @@ PARTS = (
     Part("conflicts", conflicts.measure),
     Part("operator", operator_load.measure),
     Part("operator-kopf", operator_load.measure_by_kopf),
+    Part("signals", waits.measure_signals),
+    Part("parked", waits.measure_parked),
+    Part("waits", waits.measure_writes, site=writes.audited),
     Part("allocation", ceiling.measure_untracked, site=ceiling.untracked),
     Part("allocation-tracked", ceiling.measure_tracked, site=ceiling.tracked),
+    Part("allocation-before", ceiling.measure_before, site=ceiling.before),
 )
 
 
@@ -65,6 +75,10 @@ def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart(
     assert 0 < found["jobs_s_per_api_core"] < 1000
     assert 0 < found["bare_jobs_s_per_api_core"] < 10_000
     assert 0 < found["api_alloc_kib_per_job"] < found["api_alloc_kib_per_job_tracked"]
+    assert 0.5 < found["plain_alloc_ratio"] < 2
+    assert found["waits_writes"] == 9
+    assert found["parked_requests"] == 0
+    assert 0 < found["signal_p50_ms"] < 10_000
     assert 0 < found["operator_ms_per_event"] < 1000
     assert 0 < found["kopf_operator_ms_per_event"] < 1000
     assert found["kopf_end_to_end_ratio"] == pytest.approx(

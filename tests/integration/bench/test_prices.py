@@ -9,7 +9,7 @@ from asyncjob_bench.parts.part import SMALL
 from asyncjob_bench.prices import UNCHANGED, VARIANTS, measure_variant
 from asyncjob_bench.stats.limits import read_limits
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(300)]
 
 SCALE = replace(SMALL, priced_jobs=400, warm_up=100)
 

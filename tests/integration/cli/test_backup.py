@@ -8,6 +8,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
+    ARRAYS,
     CRON_JOBS,
     PARENT_LABEL,
     QUEUES,
@@ -26,6 +27,7 @@ from support.processes.workers import WorkerNamespace
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(120)]
 
 SPEC = {"type": "flaky.call", "payload": {"failures": 0}}
+NOTES = {"type": "note", "queue": "items", "items": {"count": 7}, "chunkSize": 3}
 MANY = 230
 Say = Callable[..., str]
 
@@ -53,6 +55,9 @@ def populated(plane: ControlPlane) -> None:
     schedule = cron_job("yearly", schedule="@yearly", trigger=2)
     uid = admin.create(collection_path("shop", CRON_JOBS), schedule).object()["metadata"]["uid"]
     assert uid
+
+    thumbs = {**_named("AsyncArray", "notes"), "spec": NOTES}
+    admin.create(collection_path("shop", ARRAYS), thumbs).object()
 
     def life(name: str, phase: Phase = Phase.QUEUED, **spec: object) -> Life:
         one = Life("shop", name, admin, worker)
@@ -90,23 +95,23 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
 
     said = say("export", file, *there)
 
-    assert f"1 queue, 1 cron job and {MANY + 12} jobs" in said
+    assert f"1 queue, 1 cron job, 1 array and {MANY + 12} jobs" in said
     kept = [json.loads(line) for line in Path(file).read_text().splitlines()]
     names = [one["metadata"]["name"] for one in kept[1:-1]]
-    assert len(names) == len(set(names)) == MANY + 14
+    assert len(names) == len(set(names)) == MANY + 15
     [done] = [one for one in kept if one.get("metadata", {}).get("name") == "was-succeeded"]
     assert done["status"]["result"] == {"sum": 3}
 
     # On another API server, in another namespace: first in vain, then in earnest, then again.
-    into = ("restore", file, "-n", ns.namespace, "-q", "default", "-q", "mail")
+    into = ("restore", file, "-n", ns.namespace, "-q", "default", "-q", "mail", "-q", "items")
     before = len(ns.jobs())
-    assert "would restore 1 queue, 1 cron job and 8 jobs" in say(*into, "--dry-run")
+    assert "would restore 1 queue, 1 cron job, 1 array and 8 jobs" in say(*into, "--dry-run")
     assert len(ns.jobs()) == before
     told = say(*into)
-    assert "restored 1 queue, 1 cron job and 8 jobs" in told
+    assert "restored 1 queue, 1 cron job, 1 array and 8 jobs" in told
     assert "left out, children of restored jobs" in told
     assert "3 jobs had started" in told
-    assert "there already: 1 queue, 1 cron job and 8 jobs" in say(*into)
+    assert "there already: 1 queue, 1 cron job, 1 array and 8 jobs" in say(*into)
 
     # Nothing starts by itself, and no trigger of the life before fires.
     chosen = ("list", "-l", "asyncjob.dev/restored=suspended", "-o", "name")
@@ -127,3 +132,9 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     after = ns.get("after")
     assert [one["name"] for one in after["spec"]["dependsOn"]] == ["was-running"]
     assert not any(one["metadata"]["name"].startswith("yearly-") for one in ns.jobs())
+
+    # An array runs its items in chunks of its own.
+    assert "Suspended" in say("array", "get", "notes")
+    say("array", "resume", "notes")
+    ns.worker("worker-items", "--queue=items", "--concurrency=4", app="support.apps.items:app")
+    assert "notes Succeeded 100% of 7 items" in say("array", "wait", "notes", "--timeout", "60s")

@@ -27,6 +27,12 @@ SAID = {
     "asyncjob get first": "asyncjob",
     "asyncjob history first": "Succeeded",
     'asyncjob wait first hopeless --timeout 30s || echo "it ended with $?"': "it ended with 4",
+    "asyncjob array submit order.check -f orders.jsonl --name lenient --max-failed 50% --wait": (
+        "Succeeded"
+    ),
+    'asyncjob array submit order.check -f orders.jsonl --name orders --wait || echo "it ended with '
+    '$?"': "it ended with 4",
+    "asyncjob array items orders --failed": "date",
     "asyncjob cancel endless --wait": "Cancelled",
     "asyncjob rerun first --wait": "first-r1",
     "asyncjob redrive --type always.fails --dry-run": "hopeless",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.controlplane import ControlPlane
-from support.processes.operator import QUICK, OperatorProcess
+from support.processes.operator import own_operator
 from support.processes.workers import ROOT, WorkerNamespace, worker_namespace
 
 # As a worker does it, which is started in the folder that its app lies in.
@@ -19,10 +19,5 @@ sys.path.append(str(ROOT))
 def ns(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WorkerNamespace]:
     """Prepare a namespace with an operator for it alone; its folder has the examples' data."""
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
-    with worker_namespace(control_plane, tmp_path) as prepared:
-        here = f"--namespace={prepared.namespace}"
-        log = tmp_path / "operator.log"
-        lease = f"--lease-{here.removeprefix('--')}"
-        with OperatorProcess(control_plane.kubeconfig, log, here, lease, *QUICK) as operator:
-            operator.until_leading()
-            yield prepared
+    with worker_namespace(control_plane, tmp_path) as prepared, own_operator(prepared):
+        yield prepared

@@ -148,7 +148,9 @@ def check_calls(ns: WorkerNamespace, calls: list[str], allows: Now, called: floa
 
 def check_words(ns: WorkerNamespace, submitted: set[str]) -> None:
     parent = ns.until_phase("count-words", "Succeeded", within=30)
-    assert (parent["attempt"], parent["crashes"]) == (2, 1)
+    # It was killed with its worker, or was parked by then; it may be parked once more after that.
+    assert parent["attempt"] == 1 + parent["crashes"] + parent["parks"]
+    assert parent["crashes"] <= 1 < parent["attempt"]
     assert (parent["result"]["files"], parent["result"]["total"]) == (len(TEXTS), WORDS)
     children = children_of(ns, "count-words")
     assert {child["metadata"]["uid"] for child in children} == submitted

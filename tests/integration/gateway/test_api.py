@@ -321,6 +321,7 @@ def test_each_example_of_the_document_is_accepted(
 ) -> None:
     if "{id}" in path:
         path = path.replace("{id}", submit(http))
+    path = path.replace("{signal}", "approval")
     if "{name}" in path:
         site.space.admin.create(
             collection_path(site.space.name, CRON_JOBS), cron_job("of-the-document")

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, collection_path
+from asyncjob.names import ARRAYS, CRON_JOBS, array_status_path, collection_path
 from integration.gateway.conftest import Site
 from support.cluster.api import Client
 from support.cluster.identities import RBAC
 from support.driven.jobs import until
-from support.objects.builders import cron_job
+from support.objects.builders import array, cron_job
 from support.processes.gateway import GatewayProcess, caller, token_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -32,6 +32,9 @@ class Callers:
     submitter: httpx.Client
     viewer: httpx.Client
     admin: httpx.Client
+    approver: httpx.Client
+    """Who may only send signals."""
+
     owner: httpx.Client
     """A submitter who may read one Secret."""
 
@@ -62,6 +65,7 @@ def callers(site: Site, gateway: GatewayProcess) -> Iterator[Callers]:
         caller(space, "submitter", "asyncjob-job-submitter"),
         caller(space, "viewer", "asyncjob-job-viewer"),
         caller(space, "admin", "asyncjob-job-admin"),
+        caller(space, "approver", "asyncjob-job-signaller"),
         space.as_account("owner").token,
     ]
     with ExitStack() as open_clients:
@@ -75,13 +79,14 @@ RULES: list[tuple[tuple[str, str, Any], set[str]]] = [
     (SUBMIT, {"submitter", "admin", "owner"}),
     (PUBLIC, {"submitter", "admin", "owner"}),
     (BATCH, {"submitter", "admin", "owner"}),
-    (("GET", "/jobs/dead", None), {"submitter", "viewer", "admin"}),
+    (("GET", "/jobs/dead", None), {"submitter", "viewer", "admin", "approver"}),
     (("GET", "/api/v1/jobs", None), {"submitter", "viewer", "admin"}),
-    (("GET", "/api/v1/jobs/dead", None), {"submitter", "viewer", "admin"}),
-    (("GET", "/api/v1/jobs/dead/history", None), {"submitter", "viewer", "admin"}),
+    (("GET", "/api/v1/jobs/dead", None), {"submitter", "viewer", "admin", "approver"}),
+    (("GET", "/api/v1/jobs/dead/history", None), {"submitter", "viewer", "admin", "approver"}),
     (("GET", "/api/v1/jobs/done/result", None), {"admin"}),
     (("DELETE", "/api/v1/jobs/free", None), {"admin"}),
     (("PATCH", "/api/v1/jobs/free", {"priority": 3}), {"admin"}),
+    (("POST", "/api/v1/jobs/free/signals/go", {"payload": 1}), {"approver"}),
     (("POST", "/api/v1/jobs/done/rerun", None), {"admin"}),
     (("POST", "/api/v1/jobs/dead/redrive", None), {"admin"}),
     (("POST", "/api/v1/jobs/lost/dismiss", None), {"admin"}),
@@ -105,7 +110,31 @@ RULES: list[tuple[tuple[str, str, Any], set[str]]] = [
     ),
     (("POST", "/api/v1/cron-jobs/nightly/suspend", None), {"admin"}),
     (("POST", "/api/v1/cron-jobs/nightly/resume", None), {"admin"}),
+    (
+        ("POST", "/api/v1/arrays", {"type": "test", "items": {"count": 1}}),
+        {"submitter", "admin"},
+    ),
+    (("GET", "/api/v1/arrays", None), {"submitter", "viewer", "admin"}),
+    (("GET", "/api/v1/arrays/thumbs", None), {"submitter", "viewer", "admin"}),
+    (("GET", "/api/v1/arrays/thumbs/failed-items", None), {"submitter", "viewer", "admin"}),
+    (("POST", "/api/v1/arrays/thumbs/suspend", None), {"admin"}),
+    (("POST", "/api/v1/arrays/thumbs/resume", None), {"admin"}),
+    (("POST", "/api/v1/arrays/thumbs/redrive", None), {"admin"}),
+    (("POST", "/api/v1/arrays/thumbs/cancel", None), {"admin"}),
 ]
+
+FAILED = {
+    "phase": "Failed",
+    "total": 2,
+    "next": 2,
+    "succeeded": 1,
+    "failed": 1,
+    "failedItems": "1",
+    "completionTime": "2026-01-01T00:00:00Z",
+    "conditions": [
+        {"type": "Failed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +151,11 @@ def jobs(site: Site) -> None:
         life.bring(phase)
     body = cron_job("nightly", payload=PAYLOAD)
     site.space.admin.create(collection_path(site.space.name, CRON_JOBS), body).object()
+    items = {"inline": [PAYLOAD, PAYLOAD]}
+    failed = array("thumbs", payload=PAYLOAD, items=items)
+    site.space.admin.create(collection_path(site.space.name, ARRAYS), failed).object()
+    path = array_status_path(site.space.name, "thumbs")
+    site.space.admin.merge(path, {"status": FAILED}).object()
 
 
 def _said(value: Any) -> str:
@@ -141,7 +175,7 @@ def test_each_route_takes_the_right_that_is_documented(
         answer = nobody.request(method, path, json=body)
     assert (answer.status_code, answer.json()["type"]) == (401, "/problems/unauthenticated")
     assert answer.headers["www-authenticate"] == "Bearer"
-    for name in ("stranger", "owner", "submitter", "viewer", "admin"):
+    for name in ("stranger", "owner", "submitter", "viewer", "admin", "approver"):
         client: httpx.Client = getattr(callers, name)
         answer = client.request(method, path, json=body)
         if name in allowed:
@@ -159,10 +193,13 @@ def test_who_may_not_read_payloads_sees_none(callers: Callers, site: Site, jobs:
     everything = (
         callers.viewer.get("/api/v1/jobs").text
         + callers.viewer.get("/api/v1/cron-jobs/nightly").text
+        + callers.viewer.get("/api/v1/arrays").text
+        + callers.viewer.get("/api/v1/arrays/thumbs").text
     )
     assert PAYLOAD["iban"] not in seen.text + everything
     assert callers.admin.get("/api/v1/jobs/done").json()["payload"] == PAYLOAD
     assert PAYLOAD["iban"] in callers.admin.get("/api/v1/cron-jobs/nightly").text
+    assert PAYLOAD["iban"] in callers.admin.get("/api/v1/arrays/thumbs").text
     with callers.viewer.stream("GET", "/api/v1/jobs/done/events") as events:
         assert PAYLOAD["iban"] not in "".join(events.iter_text())
 

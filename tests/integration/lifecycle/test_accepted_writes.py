@@ -186,6 +186,7 @@ def test_a_dead_letter_can_be_dismissed(setup: ForbiddenSetup) -> None:
     [
         ({"cancel": True}, Reason.CANCEL_REQUESTED),
         ({"notAfter": at()}, Reason.DEADLINE_EXCEEDED),
+        ({"deadlineSeconds": 1}, Reason.DEADLINE_EXCEEDED),
         ({"deduplicationId": "a"}, Reason.DUPLICATE),
     ],
 )
@@ -196,6 +197,14 @@ def test_every_ground_to_cancel_a_waiting_job(
     by_operator(
         setup, life, lambda view: phase_change.cancel_waiting_job(view, reason, "", now=at())
     )
+
+
+def test_a_running_job_is_ended_for_its_deadline_by_its_holder_and_by_the_operator(
+    setup: ForbiddenSetup,
+) -> None:
+    for by in (by_worker, by_operator):
+        life = setup.life(Phase.RUNNING, deadlineSeconds=1)
+        assert by(setup, life, lives.expired)["reason"] == "DeadlineExceeded"
 
 
 @pytest.mark.parametrize(

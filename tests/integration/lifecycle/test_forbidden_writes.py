@@ -14,20 +14,21 @@ from support.objects.builders import claim_of, job
 pytestmark = pytest.mark.integration
 
 WHO = {"owner.holder", "worker-lease.own", "worker-lease.election", "source.secrets"}
-WHO |= {"source.configmaps", "owner.rerun", "worker-lease.no-other"}
+WHO |= {"array.writer", "source.configmaps", "owner.rerun", "worker-lease.no-other"}
 WHO |= {"owner.transition", "owner.running", "settings.keeping", "settings.changed"}
 WHO |= {"removal.owners", "removal.finalizers", "removal.run-metadata", "removal.reports"}
+WHO |= {"signal.right", "signal.sender", "signal.alone"}
 """Rules about who may write: 403. The others are about what: 422."""
 
 
 @pytest.mark.parametrize("case", WORKERS, ids=str)
-def test_a_worker_is_refused(setup: ForbiddenSetup, case: Case) -> None:
-    refused(setup, case)
+def test_a_worker_is_refused(shared_setup: ForbiddenSetup, case: Case) -> None:
+    refused(shared_setup, case)
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=str)
-def test_operators_and_users_are_refused(setup: ForbiddenSetup, case: Case) -> None:
-    refused(setup, case)
+def test_operators_and_users_are_refused(shared_setup: ForbiddenSetup, case: Case) -> None:
+    refused(shared_setup, case)
 
 
 def refused(setup: ForbiddenSetup, case: Case) -> None:
@@ -80,7 +81,12 @@ def test_a_worker_cannot_replace_a_status(setup: ForbiddenSetup) -> None:
 def test_spec_labels_and_owners_stay_as_they_are_through_the_status(setup: ForbiddenSetup) -> None:
     life = setup.life(Phase.RUNNING)
     before = life.read()
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": "worker-0", "uid": setup.worker.pod_uid}
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": setup.worker.pod,
+        "uid": setup.worker.pod_uid,
+    }
     body = {
         "metadata": {
             "labels": {"a": "b"},
@@ -116,8 +122,8 @@ def test_a_refusal_says_what_was_tried_what_is_legal_and_why(setup: ForbiddenSet
 
     life = setup.life(Phase.RUNNING)
     other = setup.other.client.merge(life.status_path, {"status": {"progress": {"percent": 1}}})
-    assert f"the job is held by pod worker-0 ({setup.worker.pod_uid})" in other.message
-    assert f"comes from pod worker-1 ({setup.other.pod_uid})" in other.message
+    assert f"the job is held by pod {setup.worker.pod} ({setup.worker.pod_uid})" in other.message
+    assert f"comes from pod {setup.other.pod} ({setup.other.pod_uid})" in other.message
 
 
 def test_a_refusal_of_an_actor_says_whose_step_it_is(setup: ForbiddenSetup) -> None:

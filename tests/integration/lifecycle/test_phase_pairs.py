@@ -3,7 +3,8 @@
 What is legal is written down here by hand, so that an error in the table cannot hide itself.
 """
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ import pytest
 from asyncjob.lifecycle.phase_change import change_phase
 from asyncjob.lifecycle.phases import Phase
 from support.cluster.api import Answer, Client
-from support.cluster.identities import Space, Worker
 from support.driven import lives
 from support.driven.lives import Life
+from support.forbidden import ForbiddenSetup
 from support.objects.builders import at, claim_of
 
 pytestmark = pytest.mark.integration
@@ -22,7 +23,10 @@ LEGAL = {
     "Pending": {"Pending", "Queued", "Cancelled", "DeadLetter"},
     "Scheduled": {"Scheduled", "Queued", "Cancelled"},
     "Queued": {"Queued", "Running", "Scheduled", "Pending", "Cancelled", "DeadLetter"},
-    "Running": {"Running", "Succeeded", "Retrying", "Queued", "DeadLetter", "Cancelled"},
+    "Running": {
+        *("Running", "Succeeded", "Retrying", "Queued", "DeadLetter", "Cancelled"),
+        *("Scheduled", "Pending"),
+    },
     "Retrying": {"Retrying", "Queued", "Cancelled"},
     "Succeeded": {"Succeeded"},
     "DeadLetter": {"DeadLetter", "Queued", "Cancelled"},
@@ -33,11 +37,11 @@ LEGAL_FOR_THE_OPERATOR = {
     "Queued": {"Queued", "Scheduled", "Pending", "Cancelled", "DeadLetter"},
     "Running": {"Running", "Retrying", "Queued", "DeadLetter", "Cancelled"},
 }
-"""It neither claims nor succeeds."""
+"""It neither claims, succeeds nor parks."""
 
 LEGAL_FOR_A_WORKER = {
     "Queued": {"Running"},
-    "Running": {"Running", "Succeeded", "Retrying", "Queued", "DeadLetter", "Cancelled"},
+    "Running": LEGAL["Running"],
 }
 """On a job that its own pod holds, or is just taking."""
 
@@ -49,6 +53,8 @@ DECISIONS: Mapping[tuple[str, str], lives.Decide] = {
     ("Running", "Queued"): lives.released,
     ("Running", "DeadLetter"): lives.given_up,
     ("Running", "Cancelled"): lives.cancelled,
+    ("Running", "Scheduled"): lives.parked,
+    ("Running", "Pending"): lives.waiting_for_approval,
     ("Queued", "Scheduled"): lives.scheduled,
     ("Queued", "Pending"): lives.held_back,
     ("Queued", "Cancelled"): lives.dropped,
@@ -72,14 +78,17 @@ BY_THE_OPERATOR: Mapping[tuple[str, str], lives.Decide] = {
 }
 """For reasons of its own; the last of a job that may not crash at all."""
 
+NUMBERS = itertools.count(1)
+
 each_pair = pytest.mark.parametrize(
     ("source", "target"), PAIRS, ids=[f"{source}-{target}" for source, target in PAIRS]
 )
 
 
-def born(space: Space, worker: Worker, source: Phase, target: Phase) -> Life:
+def born(setup: ForbiddenSetup, source: Phase, target: Phase) -> Life:
     """Return a job in the source phase whose spec allows the target, if anything does."""
-    life = Life(space.name, f"from-{source}-to-{target}".lower(), space.admin, worker)
+    name = f"from-{source}-to-{target}-{next(NUMBERS)}".lower()
+    life = Life(setup.space.name, name, setup.space.admin, setup.worker)
     timed = source is Phase.SCHEDULED or (source, target) == (Phase.QUEUED, Phase.SCHEDULED)
     brittle = (source, target) == (Phase.RUNNING, Phase.DEAD_LETTER)
     life.create(
@@ -119,11 +128,11 @@ def _needed(target: Phase) -> dict[str, Any]:
 
 @each_pair
 def test_the_operator_may_take_exactly_its_transitions_of_the_table(
-    space: Space, worker: Worker, operator_identity: Client, source: Phase, target: Phase
+    shared_setup: ForbiddenSetup, source: Phase, target: Phase
 ) -> None:
-    life = born(space, worker, source, target)
+    life = born(shared_setup, source, target)
 
-    answer = write(life, operator_identity, target, BY_THE_OPERATOR)
+    answer = write(life, shared_setup.operator, target, BY_THE_OPERATOR)
 
     check(life, answer, source, target, LEGAL_FOR_THE_OPERATOR)
     if not answer.accepted:
@@ -134,11 +143,11 @@ def test_the_operator_may_take_exactly_its_transitions_of_the_table(
 
 @each_pair
 def test_a_worker_may_take_exactly_the_transitions_out_of_running_and_the_claim(
-    space: Space, worker: Worker, source: Phase, target: Phase
+    shared_setup: ForbiddenSetup, source: Phase, target: Phase
 ) -> None:
-    life = born(space, worker, source, target)
+    life = born(shared_setup, source, target)
 
-    answer = write(life, worker.client, target)
+    answer = write(life, shared_setup.worker.client, target)
 
     check(life, answer, source, target, LEGAL_FOR_A_WORKER)
     if not answer.accepted:
@@ -147,15 +156,11 @@ def test_a_worker_may_take_exactly_the_transitions_out_of_running_and_the_claim(
 
 @each_pair
 def test_another_worker_may_make_no_transition_at_all(
-    space: Space,
-    worker: Worker,
-    worker_identity: Callable[[str], Worker],
-    source: Phase,
-    target: Phase,
+    shared_setup: ForbiddenSetup, source: Phase, target: Phase
 ) -> None:
-    life = born(space, worker, source, target)
+    life = born(shared_setup, source, target)
 
-    answer = write(life, worker_identity("worker-1").client, target)
+    answer = write(life, shared_setup.other.client, target)
 
     check(life, answer, source, target, {})
 
@@ -172,6 +177,6 @@ def check(
     assert life.status()["phase"] == (target if expected else source)
 
 
-def test_there_are_nineteen_transitions() -> None:
-    assert sum(len(targets - {source}) for source, targets in LEGAL.items()) == 19
+def test_there_are_twenty_one_transitions() -> None:
+    assert sum(len(targets - {source}) for source, targets in LEGAL.items()) == 21
     assert len(PAIRS) == 64

@@ -5,7 +5,6 @@ asks are so held to what a real API server makes of the rule.
 """
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY
-from asyncjob.schema.crd import CRD_RULES
 from asyncjob_dev.proofs.rules.admission import Subresource
 from asyncjob_dev.proofs.rules.need import OWN_POD, OWN_UID, Counterexample, read_file
 from support.cluster import mutants
@@ -34,15 +32,6 @@ POLICY_OF = {
 BY_CRD = [step for step in STEPS if step.rule not in POLICY_OF]
 BY_POLICY = [step for step in STEPS if step.rule in POLICY_OF]
 NUMBERS = itertools.count(1)
-
-SETTING_UP = "asyncjob.dev/setting-up"
-"""On a job: no policy applies to it yet, so that it can be brought into any state."""
-
-GOVERNED = {"matchExpressions": [{"key": SETTING_UP, "operator": "DoesNotExist"}]}
-
-
-def namespace_without(rule: str) -> str:
-    return f"no-{rule.replace('.', '-').lower()}"
 
 
 @dataclass(frozen=True)
@@ -66,7 +55,7 @@ class LeaseHolderSetup:
         admin, old = self.space.admin, self.named(step.old)
         counters = {key: old["spec"].pop(key, None) for key in ("redrive", "rerun")}
         manifest = job(name, **old["spec"])
-        manifest["metadata"]["labels"] = {SETTING_UP: ""}
+        manifest["metadata"]["labels"] = {mutants.SETTING_UP: ""}
         admin.create(collection_path(self.space.name, JOBS), manifest).object()
         path, status_path = job_path(self.space.name, name), job_status_path(self.space.name, name)
         admin.merge(path, {"spec": counters}).object()
@@ -74,7 +63,7 @@ class LeaseHolderSetup:
             admin.merge(status_path, {"status": {"phase": phase}}).object()
         replaced = {"op": "replace", "path": "/status", "value": old["status"]}
         admin.patch(status_path, [replaced]).object()
-        ready = admin.merge(path, {"metadata": {"labels": {SETTING_UP: None}}}).object()
+        ready = admin.merge(path, {"metadata": {"labels": {mutants.SETTING_UP: None}}}).object()
         assert ready["status"] == old["status"]
         return Performance(self, step, path, status_path)
 
@@ -116,26 +105,11 @@ def way_to(phase: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def lesser_policies(admin: Client) -> Iterator[None]:
-    """Install a policy less each rule, and have every policy leave jobs alone that are set up."""
-    installed = []
-    with mutants.real_policies_step_aside(admin, jobs=GOVERNED):
-        for step in BY_POLICY:
-            policy = POLICY_OF[step.rule]
-            space = Space(namespace_without(step.rule), admin).create()
-            space.label(asyncjob_dev__lacks=policy.name)
-            installed.append(mutants.install(admin, policy, step.rule, space.name, jobs=GOVERNED))
-        yield
-        for name in installed:
-            mutants.remove(admin, name)
-
-
-@pytest.fixture(scope="module")
-def full(admin: Client, lesser_policies: None) -> LeaseHolderSetup:
+def full(admin: Client, each_rule_apart: None) -> LeaseHolderSetup:
     """Prepare a namespace where every rule holds, and wait until jobs can be set up there."""
     space = Space("every-rule", admin).create()
     probe = job("probe")
-    probe["metadata"]["labels"] = {SETTING_UP: ""}
+    probe["metadata"]["labels"] = {mutants.SETTING_UP: ""}
     admin.create(collection_path(space.name, JOBS), probe).object()
     for path, illegal in (
         (job_status_path(space.name, "probe"), {"status": {"attempt": 9}}),
@@ -157,27 +131,22 @@ def test_a_step_is_refused_with_its_rule_and_accepted_without(
     refused = full.perform(step).attempt()
     assert is_refused_for(step, refused), refused.message
 
-    policy = POLICY_OF[step.rule]
-    without = LeaseHolderSetup.set_in(Space(namespace_without(step.rule), admin))
-    lesser = f"'{without.space.name}.{policy.name}'"
-    other = next(one for one in BY_POLICY if POLICY_OF[one.rule] is policy and one != step)
+    space = mutants.namespace_without(admin, step.rule, "no")
+    without = LeaseHolderSetup.set_in(space)
+    other = next(one for one in BY_POLICY if one != step)
+    by_itself = partial(mutants.is_refused_by, other.rule)
     attempt = without.perform(other).attempt
-    until(lambda answer: lesser in answer.message, attempt, "the policy less a rule is in force")
+    until(by_itself, attempt, "the other rules hold, each by itself")
     attempt = without.perform(step).attempt
     until(lambda answer: answer.accepted, attempt, f"accepted without {step.rule}")
 
 
 @pytest.mark.parametrize("step", BY_CRD, ids=lambda step: step.rule)
 def test_a_step_is_refused_with_the_rule_of_the_crd_and_accepted_without(
-    admin: Client, full: LeaseHolderSetup, step: Counterexample
+    admin: Client, full: LeaseHolderSetup, whole_crds_afterwards: None, step: Counterexample
 ) -> None:
     attempt = full.perform(step).attempt
     refused = attempt()
     assert is_refused_for(step, refused), refused.message
-    try:
-        others = tuple(rule for rule in CRD_RULES if rule.rule.id != step.rule)
-        mutants.replace_crds(admin, others)
-        until(lambda answer: answer.accepted, attempt, step.rule)
-    finally:
-        mutants.replace_crds(admin)
-        until(partial(is_refused_for, step), attempt, step.rule)
+    mutants.replace_crds(admin, without=step.rule)
+    until(lambda answer: answer.accepted, attempt, step.rule)

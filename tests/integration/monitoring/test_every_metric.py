@@ -26,6 +26,13 @@ NOT_HERE = {
     "asyncjob_operator_recovery_failed": "operator/test_outage.py takes the API server away",
     "asyncjob_operator_quarantined": "unit/operator/test_quarantine.py has what makes it fail",
     "asyncjob_operator_quarantined_objects": "the same",
+    "asyncjob_jobs_parked": "unit/operator/test_queue_status.py has parked jobs",
+    "asyncjob_parked_oldest_seconds": "the same",
+    "asyncjob_arrays": "arrays/test_metrics.py has arrays",
+    "asyncjob_array_items": "the same",
+    "asyncjob_array_items_left": "the same",
+    "asyncjob_array_open_chunks": "the same",
+    "asyncjob_array_idle_seconds": "the same",
     "asyncjob_operator_retention_over_limit": "operator/test_retention.py fills a namespace",
     "asyncjob_gateway_stream_resyncs": "unit/gateway/test_job_cache_feed.py has a slow follower",
 }

@@ -39,6 +39,8 @@ RUNNING = f'asyncjob_jobs{{{Q},phase="Running"}}'
 DONE = 'asyncjob_jobs{namespace="ns",queue="%s",phase="Succeeded",instance="%s"}'
 LIMIT = 'asyncjob_finished_limit{instance="%s"}'
 TARGET = 'namespace="%s",job="asyncjob-operator",instance="%s"'
+FAILED_ARRAYS = f'asyncjob_arrays{{{Q},phase="Failed"}}'
+IDLE = f"asyncjob_array_idle_seconds{{{Q}}}"
 LEADING = f"asyncjob_operator_leading{{{TARGET}}}"
 RECOVERED = f'asyncjob_operator_recovery_recovered_total{{{TARGET},reason="WorkerGone"}}'
 THROTTLED = f'asyncjob_operator_api_requests_total{{{TARGET},code="429"}}'
@@ -118,6 +120,23 @@ CASES = {
     ),
     "an old job": Case("AsyncJobQueueOld", {OLDEST: "0+300x30"}, 25, QUEUE),
     "a job that waits for minutes": Case("AsyncJobQueueOld", {OLDEST: "0+60x30"}, 25, None),
+    "a failed array is reported": Case("AsyncJobArrayFailed", {FAILED_ARRAYS: "0x5 1x9"}, 8, QUEUE),
+    "a failed array that is redriven is not": Case(
+        "AsyncJobArrayFailed", {FAILED_ARRAYS: "1x5 0x9"}, 8, None
+    ),
+    "an array that has succeeded is not": Case(
+        "AsyncJobArrayFailed",
+        {FAILED_ARRAYS: "0x14", f'asyncjob_arrays{{{Q},phase="Succeeded"}}': "1x14"},
+        8,
+        None,
+    ),
+    "an array of which nothing runs": Case("AsyncJobArrayStuck", {IDLE: "0+60x45"}, 40, QUEUE),
+    "an array of which nothing has run for some minutes": Case(
+        "AsyncJobArrayStuck", {IDLE: "0+60x45"}, 33, None
+    ),
+    "an array of which a chunk runs now and then": Case(
+        "AsyncJobArrayStuck", {IDLE: "0+60x34 0+60x20"}, 45, None
+    ),
     "a node dies": Case("AsyncJobRecoveryStorm", {RECOVERED % ("one", "a"): "0x5 50x9"}, 8, ONE),
     "a node dies that two leaders of one install look after": Case(
         "AsyncJobRecoveryStorm",

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from asyncjob.names import ARRAYS, array_path, collection_path
 from asyncjob_dev.binaries import resolve
 from support.cluster.promql import ALERTS_FILE, query_problems
+from support.driven.jobs import until
+from support.objects.builders import array
 from support.processes.operator import OperatorProcess, Replicas
 from support.processes.workers import WorkerNamespace
 
@@ -44,8 +47,8 @@ def run(ns: WorkerNamespace) -> Callable[[str], str]:
     }
 
     def as_reader(command: str, name: str = "dead") -> str:
-        own = {"NS": ns.namespace, "NAME": name, "Q": "default"}
-        text = re.sub(r"\b(NS|NAME|Q)\b", lambda word: own[word[0]], command)
+        own = {"NS": ns.namespace, "NAME": name, "ARRAY": name, "Q": "default"}
+        text = re.sub(r"\b(NS|NAME|ARRAY|Q)\b", lambda word: own[word[0]], command)
         done = subprocess.run(
             text, shell=True, env=environment, capture_output=True, text=True, check=False
         )
@@ -60,6 +63,14 @@ def operator(replicas: Replicas) -> OperatorProcess:
     return replicas.start().until_leading()
 
 
+def fail_an_array(ns: WorkerNamespace, name: str) -> None:
+    """Create one whose payload is too large."""
+    body = array(name, type="thumb", items={"count": 1}, payload="x" * 70_000)
+    ns.api.create(collection_path(ns.namespace, ARRAYS), body)
+    path = array_path(ns.namespace, name)
+    until(lambda: ns.api.get(path)["status"]["phase"] == "Failed", 20, str(ns.api.get(path)))
+
+
 def give_up(ns: WorkerNamespace, name: str) -> None:
     ns.create(name, "doomed")
     ns.until_phase(name, "DeadLetter")
@@ -72,10 +83,13 @@ def test_each_command_runs(
     assert len(COMMANDS) >= 14
     ns.worker("w", app="support.apps.monitored:app")
     ns.queue("default")
+    fail_an_array(ns, "failed")
     for number, command in enumerate(COMMANDS):
         name = f"dead-{number}"
         if "NAME" in command:
             give_up(ns, name)
+        if "ARRAY" in command:
+            fail_an_array(ns, name)
         said = run(command, name)
         assert EXPECTED.get(command.partition(" --")[0], "") in said, command
         if "cancel" in command or "dismiss NAME" in command:
@@ -87,6 +101,9 @@ def test_each_command_runs(
 
 EXPECTED = {
     "kubectl describe asyncjob NAME": "NotRetryable",
+    "kubectl get asyncarray ARRAY": "reason: PayloadTooLarge",
+    "kubectl describe asyncarray ARRAY": "PayloadTooLarge",
+    "asyncjob array list": "Failed",
     "kubectl get asyncjob NAME": "reason: NotRetryable",
     "asyncjob workers": "doomed",
     "kubectl get lease": "doomed",

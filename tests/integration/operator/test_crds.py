@@ -37,7 +37,7 @@ def test_with_the_crds_deleted_and_applied_again_jobs_and_schedules_are_seen_wit
         operator.until_ready().until_leading()
         jobs.create("before")
         until(lambda: operator.metric("asyncjob_jobs") == 1, 10)
-        for crd in ("asyncjobs", "asyncqueues", "asynccronjobs"):
+        for crd in ("asyncjobs", "asyncqueues", "asynccronjobs", "asyncarrays"):
             plane.kubectl("delete", f"--filename={CRDS / crd}.yaml", "--wait=true")
         until(lambda: ADVICE in operator.logs(), 30)
         plane.kubectl("apply", f"--filename={CRDS}")

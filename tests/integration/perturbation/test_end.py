@@ -23,7 +23,7 @@ def perturb(tmp_path: Path) -> Iterator[Commands]:
     made.kill_all()
 
 
-@pytest.mark.parametrize("number", [SIGTERM, SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(SIGTERM, marks=pytest.mark.soak), SIGKILL])
 def test_nothing_runs_on_when_the_command_is_ended(perturb: Commands, number: Signals) -> None:
     with perturb.start("--scenario=plain", "--part=worker", "--parallel=1") as command:
         until_parts_run(perturb)

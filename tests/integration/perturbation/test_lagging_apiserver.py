@@ -65,6 +65,7 @@ async def test_watches_of_what_parts_watch_lag_and_nothing_else_does(
         assert await names(now, ALL_JOBS) == {"first", "second", "third"}
 
 
+@pytest.mark.soak
 async def test_a_worker_that_is_shown_the_past_claims_what_it_is_shown_later(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """Operator, gateway and worker as processes use the rights that the chart gives, and no others.
 
-They run through a day of jobs, queues and cron jobs; the API server's own log says what they asked
-for, and whether they might.
+They run through a day of jobs, queues, cron jobs and arrays; the API server's own log says what
+they asked for, and whether they might.
 """
 
 import os
@@ -18,6 +18,9 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
+    API_VERSION,
+    ARRAY_KIND,
+    ARRAYS,
     COMPONENT_LABEL,
     CRON_JOBS,
     GROUP,
@@ -59,8 +62,8 @@ RARE = {
 }
 """What takes a coincidence: to see a queue again that somebody else wrote at the same moment."""
 
-JOB_PATHS, QUEUE_PATHS, CRON_PATHS = (
-    collection_path(HERE, one) for one in (JOBS, QUEUES, CRON_JOBS)
+JOB_PATHS, QUEUE_PATHS, CRON_PATHS, ARRAY_PATHS = (
+    collection_path(HERE, one) for one in (JOBS, QUEUES, CRON_JOBS, ARRAYS)
 )
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{HERE}/leases"
 OPERATOR = (
@@ -121,7 +124,7 @@ def working(principal: Principal, folder: Path) -> Iterator[None]:
 
 
 class Day:
-    """What happens to jobs, queues and cron jobs."""
+    """What happens to jobs, queues, cron jobs and arrays."""
 
     def __init__(self, admin: Client, http: httpx.Client, worker: Worker) -> None:
         self._admin = admin
@@ -133,6 +136,7 @@ class Day:
         self._queues_and_schedules()
         self._dead_workers()
         self._control_fields()
+        self._arrays()
         for more in (
             {"payload": 1},
             {"type": "parent"},
@@ -190,6 +194,17 @@ class Day:
         self._ask("DELETE", "/jobs/again")
         control = {"spec": {"rerun": 1}}
         self._admin.merge(f"{JOB_PATHS}/again", control).object()
+
+    def _arrays(self) -> None:
+        """Run an array, which is removed once it has ended."""
+        spec = {"type": "number", "items": {"count": 3}, "ttlSecondsAfterFinished": 0}
+        metadata = {"name": "numbers"}
+        body = {"apiVersion": API_VERSION, "kind": ARRAY_KIND, "metadata": metadata, "spec": spec}
+        self._create(ARRAY_PATHS, body)
+        asked = {"type": "number", "name": "asked", "queue": "nobodys", "items": {"count": 3}}
+        self._ask("POST", "/arrays", asked)
+        self._ask("GET", "/arrays/asked")
+        self._ask("POST", "/arrays/asked/cancel")
 
     def _create(self, path: str, body: Any) -> Any:
         return self._admin.create(path, body).object()

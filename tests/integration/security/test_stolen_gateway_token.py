@@ -134,6 +134,18 @@ def test_it_has_handlers_read_any_secret_that_their_worker_may_read(
     assert refused(thief.get(f"{CORE}/secrets/orders"))
 
 
+def test_it_sends_signals_in_anyones_name_and_changes_none(
+    setup: StolenTokenSetup, thief: Client
+) -> None:
+    """The price of `vouch`, too."""
+    life = setup.life()
+    approved = {"spec": {"signals": {"approval": {"payload": True, "sentBy": "ada"}}}}
+    assert thief.merge(life.path, approved).accepted
+    denied = {"spec": {"signals": {"approval": {"payload": False, "sentBy": "ada"}}}}
+    assert "signal.once" in thief.merge(life.path, denied).message
+    assert "signal.once" in thief.merge(life.path, {"spec": {"signals": None}}).message
+
+
 def test_it_learns_what_anyone_may_do(thief: Client) -> None:
     who = {"user": "ada", "resourceAttributes": {"verb": "get", "resource": "secrets"}}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": who}

@@ -45,6 +45,15 @@ WRITES = (
         lambda thief, setup: setup.life(Phase.RUNNING).move(succeeded, thief),
     ),
 )
+APPROVAL = {"payload": True, "sentBy": "ada"}
+SIGNALS = (
+    theft(
+        "approve a job",
+        lambda thief, setup: thief.merge(
+            setup.life().path, {"spec": {"signals": {"approval": APPROVAL}}}
+        ),
+    ),
+)
 DELETES = (
     theft("delete a job", lambda thief, setup: thief.delete(setup.life().path)),
     theft("delete a queue", lambda thief, setup: thief.delete(setup.queue())),
@@ -52,6 +61,7 @@ DELETES = (
 THEFTS = (
     *ANYONE,
     *WRITES,
+    *SIGNALS,
     *DELETES,
     theft(
         "cancel a job",
@@ -81,6 +91,7 @@ def thieves(setup: StolenTokenSetup) -> dict[str, Client]:
         "submitter": "asyncjob-job-submitter",
         "viewer": "asyncjob-job-viewer",
         "admin": "asyncjob-job-admin",
+        "signaller": "asyncjob-job-signaller",
         "built-in-edit": "edit",
         "built-in-admin": "admin",
     }
@@ -98,11 +109,36 @@ def test_a_submitter_or_viewer_cannot(
     assert refused(tried.attempt(thieves[who], setup))
 
 
-@pytest.mark.parametrize("tried", [*WRITES, *DELETES, *SECRETS, *UPWARDS], ids=str)
+@pytest.mark.parametrize("tried", [*WRITES, *SIGNALS, *DELETES, *SECRETS, *UPWARDS], ids=str)
 def test_an_administrator_of_jobs_cannot(
     setup: StolenTokenSetup, thieves: dict[str, Client], tried: Theft
 ) -> None:
     assert refused(tried.attempt(thieves["admin"], setup))
+
+
+@pytest.mark.parametrize("who", ["built-in-edit", "built-in-admin"])
+@pytest.mark.parametrize("tried", SIGNALS, ids=str)
+def test_kubernetes_own_roles_approve_nothing(
+    setup: StolenTokenSetup, thieves: dict[str, Client], who: str, tried: Theft
+) -> None:
+    assert refused(tried.attempt(thieves[who], setup))
+
+
+@pytest.mark.parametrize("tried", [*THEFTS, *SECRETS, *UPWARDS], ids=str)
+def test_who_sends_signals_cannot(
+    setup: StolenTokenSetup, thieves: dict[str, Client], tried: Theft
+) -> None:
+    assert refused(tried.attempt(thieves["signaller"], setup))
+
+
+def test_who_sends_signals_answers_and_reads_any_job_of_the_namespace_in_its_own_name(
+    setup: StolenTokenSetup, thieves: dict[str, Client]
+) -> None:
+    life, thief = setup.life(payload={"iban": "DE02"}), thieves["signaller"]
+    assert thief.get(life.path).object()["spec"]["payload"] == {"iban": "DE02"}
+    name = f"system:serviceaccount:{HOME}:signaller"
+    approved = {"spec": {"signals": {"approval": {**APPROVAL, "sentBy": name}}}}
+    assert thief.merge(life.path, approved).accepted
 
 
 def test_what_a_job_is_created_with_counts_only_where_its_author_has_a_say(

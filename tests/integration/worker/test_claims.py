@@ -15,6 +15,7 @@ from asyncjob import JobContext, WorkerApp
 from asyncjob.kube import ClusterAccess, KubeSession, load_access, watch
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.names import JOBS, QUEUES, collection_path
+from asyncjob.shards import shard_label
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import QueueState
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
@@ -56,14 +57,14 @@ def identities(ns: WorkerNamespace, count: int) -> list[Identity]:
 async def create(
     session: KubeSession, ns: WorkerNamespace, names: Sequence[str], **spec: Any
 ) -> None:
-    """Create jobs, several at a time."""
+    """Create jobs, several at a time, with the label that clients give them."""
     path, some = collection_path(ns.namespace, JOBS), asyncio.Semaphore(16)
 
     async def one(name: str) -> None:
         body: dict[str, Any] = {
             "apiVersion": "asyncjob.dev/v1alpha1",
             "kind": "AsyncJob",
-            "metadata": {"name": name},
+            "metadata": {"name": name, "labels": shard_label(name)},
             "spec": {"type": "count", **spec},
         }
         async with some:

@@ -30,8 +30,8 @@ def test_the_death_of_a_handler_is_a_crash_of_its_own_attempt_only(ns: WorkerNam
     for name, type_ in neighbours.items():
         ns.create(name, type_, "go")
         ns.until_trace(f"begin {name} 1")
-    # Long enough for a process to start, and over before the operator would look (7 s later).
-    ns.create("hung", "hang", executionTimeoutSeconds=5, **SOON)
+    # Long enough for a process to start on a busy machine; the operator would look 7 s later.
+    ns.create("hung", "hang", executionTimeoutSeconds=12, **SOON)
     ns.create("poison", "die", **SOON)
     ns.create("resumed", "resume", **SOON)
 

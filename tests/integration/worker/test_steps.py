@@ -23,6 +23,7 @@ def test_each_step_is_one_write_beside_those_of_a_plain_job(ns: WorkerNamespace)
     assert ns.writes() - before == Counter({"POST  201": 1, "PATCH status 200": 5})
 
 
+@pytest.mark.soak
 def test_200_steps_of_256_kib_are_kept_and_renewals_go_on(ns: WorkerNamespace) -> None:
     ns.worker("worker-0", app=APP)
     size = 256 * 1024 // MAX_STEPS - 2

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from typing import Any
 
 import pytest
@@ -83,3 +84,45 @@ def test_retries_and_children_join_the_trace_of_whoever_submitted(ns: WorkerName
     assert said == [("trip", 1, TRACE_ID), ("trip", 2, TRACE_ID)]
     far = {(line["attempt"], line["trace_id"]) for line in lines(log, "far away")}
     assert far == {(1, TRACE_ID), (1, alone.trace_id)}
+
+
+@pytest.mark.parametrize("type_", ["stay", "stay-isolated"])
+@pytest.mark.parametrize("traceparent", [TRACEPARENT, None])
+def test_a_job_that_parks_has_one_trace_with_a_span_for_each_step(
+    ns: WorkerNamespace, type_: str, traceparent: str | None
+) -> None:
+    with Collector() as collector:
+        ns.worker(
+            "worker-0", "--park=always", app="support.apps.traced:app", env=environment(collector)
+        )
+        given = {} if traceparent is None else {"traceparent": traceparent}
+        ns.create("rest", type_, 4, **given)
+        status = ns.until_phase("rest", "Succeeded", within=40)
+        assert (status["parks"], status["result"]) == (1, 1)
+        for name, count in ((f"run {type_}", 2), ("at leave", 1)):
+            until(partial(has_spans, collector, name, count), 10, lambda: str(collector.spans))
+
+    uid = ns.get("rest")["metadata"]["uid"]
+    trace_ids = {span.trace_id for span in collector.spans}
+    assert trace_ids == {TRACE_ID if traceparent else uid.replace("-", "")}
+    first, second = collector.named(f"run {type_}")
+    claims = collector.named(f"claim {type_}")
+    assert len({span.parent for span in (first, second, *claims)}) == 1
+    assert [span.attributes["asyncjob.phase"] for span in (first, second)] == [
+        "Scheduled",
+        "Succeeded",
+    ]
+    assert first.attributes["asyncjob.reason"] == "Sleeping"
+    assert not any(span.failed for span in collector.spans), "a park is no failure"
+
+    # A step that an attempt before has taken makes no span.
+    arrive, leave = collector.named(f"step {type_}")
+    assert [span.attributes["asyncjob.step"] for span in (arrive, leave)] == ["arrive", "leave"]
+    assert (arrive.parent, leave.parent) == (first.span_id, second.span_id)
+    inside = [one(collector.named(f"at {key}")).parent for key in ("arrive", "leave")]
+    assert inside == [arrive.span_id, leave.span_id]
+
+
+def has_spans(collector: Collector, name: str, count: int) -> bool:
+    """Return whether there are so many spans of a name."""
+    return len(collector.named(name)) == count

@@ -39,6 +39,8 @@ specs = st.fixed_dictionaries(
     optional={
         "notBefore": times,
         "notAfter": times,
+        "deadlineSeconds": st.integers(1, 100)
+        | st.integers(365 * 86_400 - 200, 365 * 86_400 + 200),
         "cancel": st.just(True),
         "suspend": st.just(True),
         "redrive": counts,

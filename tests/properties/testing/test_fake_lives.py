@@ -54,6 +54,7 @@ specs = st.fixed_dictionaries(
         "executionTimeoutSeconds": st.sampled_from([1, 60, 1000]),
         "notBefore": st.just("2026-01-01T00:01:00Z"),
         "notAfter": st.just("2026-01-01T00:02:00Z"),
+        "deadlineSeconds": st.sampled_from([30, 90, 1500]),
         "suspend": st.booleans(),
         "cancelGraceSeconds": st.sampled_from([0, 5]),
         "retryPolicy": st.fixed_dictionaries(

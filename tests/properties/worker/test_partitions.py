@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog, assign_partitions, partition_of
+from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.partitions import PARTITIONS, assign_partitions, partition_of
 from support.parts.worker_parts import candidate
 
 WORKERS = st.sets(

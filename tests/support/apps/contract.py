@@ -5,12 +5,21 @@ They are driven by their payload and attempt alone, so that both backends see th
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from pydantic import BaseModel
 
-from asyncjob import Fail, JobContext, Retry, RetryPolicy, WorkerApp
+from asyncjob import (
+    Fail,
+    ItemContext,
+    JobContext,
+    Retry,
+    RetryPolicy,
+    SignalInvalid,
+    SignalTimeout,
+    WorkerApp,
+)
 
 app = WorkerApp()
 
@@ -139,6 +148,35 @@ def steps_sync(job: JobContext, payload: int) -> int:
     return len([job.step("0", lambda: 1).result() for _ in range(-2 * payload)])
 
 
+class Approval(BaseModel):
+    """What `release` is told."""
+
+    ok: bool
+    note: str = "none"
+
+
+@app.handler("release")
+async def release(job: JobContext, payload: float | None = None) -> dict[str, Any]:
+    """Wait for an approval, at most so many seconds; say who has given it."""
+    timeout = None if payload is None else timedelta(seconds=payload)
+    built = await job.step("build", lambda: "built")
+    approval = await job.signal("approval", Approval, timeout=timeout)
+    return {"built": built, "note": approval.note, "by": job.signal_sender("approval")}
+
+
+@app.handler("release-sync")
+def release_sync(job: JobContext, payload: float) -> str:
+    """Wait for either of two approvals; `late` if the second has not come in time."""
+    try:
+        return job.signal("first", Approval).result().note
+    except SignalInvalid:
+        seconds = timedelta(seconds=payload)
+    try:
+        return job.signal("second", Approval, timeout=seconds).result().note
+    except SignalTimeout:
+        return "late"
+
+
 @app.handler("hangs")
 async def hangs(job: JobContext) -> str:
     """Hang in the first attempt."""
@@ -163,7 +201,7 @@ async def tidies_up(job: JobContext) -> None:
 async def stubborn(job: JobContext) -> str:
     """Ignore being told to stop, for a while."""
     await job.progress(1, "hanging")
-    for _ in range(50):
+    for _ in range(100):
         try:
             await asyncio.sleep(0.2)
         except asyncio.CancelledError:
@@ -217,6 +255,35 @@ async def fans_out(job: JobContext, payload: list[int]) -> Any:
     return [[view.phase, view.reason, view.result] for view in seen]
 
 
+@app.handler("doubles-slowly")
+async def doubles_slowly(job: JobContext, payload: int) -> int:
+    await asyncio.sleep(4)
+    if payload < 0:
+        raise Fail("negative")
+    return 2 * payload
+
+
+@app.handler("gathers")
+async def gathers(job: JobContext, payload: list[int]) -> Any:
+    children = [await job.submit("doubles-slowly", each, key=str(each)) for each in payload]
+    seen = await job.gather(*children)
+    return [[view.phase, view.reason, view.result] for view in seen]
+
+
 @app.handler("submits-badly")
 async def submits_badly(job: JobContext, payload: str) -> None:
     await job.submit("doubles", 1, name=payload)
+
+
+@app.item_handler("item", concurrency=2)
+async def item(job: ItemContext, item: int) -> None:
+    """Be done with an item."""
+
+
+@app.item_handler("picky-item")
+async def picky_item(job: ItemContext, item: Any) -> None:
+    """Fail for `["fails"]`, and for `["shaky", n]` before the n-th try."""
+    if item == ["fails"]:
+        raise Fail(f"item {job.number} is wrong")
+    if isinstance(item, list) and job.attempt < item[1]:
+        raise ValueError(f"item {job.number} is not right yet")

@@ -319,6 +319,40 @@ def steps_sync(job: JobContext, length: int) -> list[Any]:
     return [len(text), job.step("pid", os.getpid).result(), sorted(job.steps_done)]
 
 
+@app.handler("first-of", isolation="process")
+async def first_of(job: JobContext, then: bool) -> list[str]:
+    """Wait for a day or a signal, whichever comes first; then for another signal, if asked to."""
+    day = asyncio.ensure_future(job.sleep("day", days=1))
+    told = asyncio.ensure_future(job.signal("go"))
+    done, pending = await asyncio.wait({day, told}, return_when=asyncio.FIRST_COMPLETED)
+    for one in done:
+        one.result()
+    for one in pending:
+        one.cancel()
+    if then:
+        await job.signal("then")
+    return [name for name, one in (("day", day), ("told", told)) if one in done]
+
+
+@app.handler("steps-misused", isolation="process")
+async def steps_misused(job: JobContext, how: str) -> str:
+    """Wait where no wait is one, or undo a step whose kept result does not fit."""
+    if how == "body":
+
+        async def body() -> None:
+            await job.sleep("nap", days=1)
+
+        await job.step("all", body)
+    elif how == "dropped":
+        job.signal("approval", bool)
+    else:
+        try:
+            await job.step("charge", charge, 1)
+        except Exception:  # noqa: BLE001  # what the test is about
+            await job.step("refund", size, 1)
+    return "went on"
+
+
 @app.handler("steps-stopped", isolation="process")
 def steps_stopped(job: JobContext, folder: str) -> None:
     """Take a step once the handler is to stop; nothing of it is to be undone."""

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.app import AttemptOverError, CallNext, ChildGoneError
+from asyncjob.app import CallNext, ChildGoneError
 from asyncjob.app.errors import (
     SubmitConflictError,
     SubmitError,
@@ -180,6 +180,15 @@ async def forgets(job: JobContext, name: str) -> str:
     return "done"
 
 
+@app.handler("parks", isolation="process")
+async def parks(job: JobContext, names: list[str]) -> None:
+    """Submit and do not look, and sleep once all answers are there."""
+    for name in names:
+        job.submit("leaf", name=name)
+    await asyncio.sleep(0.3)
+    await job.sleep("nap", hours=1)
+
+
 @app.handler("gives-up", isolation="process")
 async def gives_up(job: JobContext) -> str:
     """Wait for a child that never ends, but not for long."""
@@ -214,11 +223,11 @@ def waits_sync(job: JobContext) -> None:
     note("waiting")
     try:
         waiting.result()
-    except AttemptOverError:
+    except asyncio.CancelledError:
         note("told")
     try:
         job.submit("leaf", name="too-late").result()
-    except AttemptOverError as error:
+    except asyncio.CancelledError as error:
         note(str(error))
 
 
@@ -258,6 +267,6 @@ async def keeps(job: JobContext) -> str:
     _kept.append(job)
     try:
         await _kept[0].submit("leaf", name="ghost")
-    except AttemptOverError as error:
+    except asyncio.CancelledError as error:
         return str(error)
     return "submitted"

@@ -32,3 +32,28 @@ def leg(job: JobContext, payload: Any) -> Any:
     library_log.warning("far away")
     with tracer.start_as_current_span("walking"):
         return payload
+
+
+def noted(key: str) -> str:
+    """Be a step within a span of its own."""
+    with tracer.start_as_current_span(f"at {key}"):
+        return key
+
+
+@app.handler("stay")
+async def stay(job: JobContext, seconds: float) -> int:
+    """Take a step, sleep without a slot, and take another."""
+    library_log.warning("resting")
+    await job.step("arrive", noted, "arrive")
+    await job.sleep("night", seconds=seconds)
+    await job.step("leave", noted, "leave")
+    return job.attempt
+
+
+@app.handler("stay-isolated", isolation="process")
+def stay_isolated(job: JobContext, seconds: float) -> int:
+    """Do the same in a process of its own."""
+    job.step("arrive", noted, "arrive").result()
+    job.sleep("night", seconds=seconds).result()
+    job.step("leave", noted, "leave").result()
+    return job.attempt

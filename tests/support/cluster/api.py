@@ -3,6 +3,7 @@
 import http.client
 import json
 import ssl
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -36,6 +37,49 @@ class Answer:
         """Return the object; an assertion with the server's words if it was refused."""
         assert self.accepted, f"{self.status}: {self.message}"
         return self.body
+
+
+class _Connection(http.client.HTTPSConnection):
+    """A connection that is kept: a handshake costs both sides several times what a request does."""
+
+    def __del__(self) -> None:
+        self.close()
+
+    def ask(
+        self, method: str, target: str, data: bytes | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        """Send a request, once more if the server has closed the connection since the last.
+
+        A write whose answer does not come may have been done, and is not sent again.
+        """
+        is_kept, is_sent = self.sock is not None, False
+        try:
+            self.request(method, target, data, headers)
+            is_sent = True
+            return self.getresponse()
+        except (ConnectionError, ssl.SSLEOFError):
+            self.close()
+            if not is_kept or (is_sent and method != "GET"):
+                raise
+        self.request(method, target, data, headers)
+        return self.getresponse()
+
+
+class _Kept(threading.local):
+    """The connections of a thread."""
+
+    def __init__(self) -> None:
+        self._all: dict[tuple[str, Path], _Connection] = {}
+
+    def to(self, url: str, ca_file: Path) -> _Connection:
+        """Return the one to an API server."""
+        if (url, ca_file) not in self._all:
+            address, trust = urlsplit(url).netloc, _trust(ca_file)
+            self._all[url, ca_file] = _Connection(address, timeout=30, context=trust)
+        return self._all[url, ca_file]
+
+
+_KEPT = _Kept()
 
 
 @cache
@@ -99,7 +143,7 @@ class Client:
         accept: str = "application/json",
         query: dict[str, str] | None = None,
     ) -> Answer:
-        """Send one request on a connection of its own."""
+        """Send one request."""
         data = None if body is None else json.dumps(body).encode()
         return self.send(method, path, data, content_type=content_type, accept=accept, query=query)
 
@@ -118,9 +162,7 @@ class Client:
             [*self.query, *(query or {}).items()] if method != "GET" else [*(query or {}).items()]
         )
         target = f"{path}?{urlencode(asked)}" if asked else path
-        connection = http.client.HTTPSConnection(
-            urlsplit(self.url).netloc, timeout=30, context=_trust(self.ca_file)
-        )
+        connection = _KEPT.to(self.url, self.ca_file)
         headers = {
             "Authorization": f"Bearer {self.token}",
             "Content-Type": content_type,
@@ -128,10 +170,10 @@ class Client:
             **dict(self.headers),
         }
         try:
-            connection.request(method, target, data, headers)
-            response = connection.getresponse()
+            response = connection.ask(method, target, data, headers)
             text = response.read()
-            warnings = response.headers.get_all("Warning") or []
-            return Answer(response.status, json.loads(text), tuple(warnings))
-        finally:
+        except BaseException:
             connection.close()
+            raise
+        warnings = response.headers.get_all("Warning") or []
+        return Answer(response.status, json.loads(text), tuple(warnings))

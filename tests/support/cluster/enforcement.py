@@ -64,6 +64,7 @@ def until_granted(admin: Client, namespace: str, account: str, rule: dict[str, A
                 "group": rule["apiGroups"][0],
                 "resource": rule["resources"][0],
                 "verb": rule["verbs"][0],
+                "name": rule.get("resourceNames", [""])[0],
             },
         },
     }

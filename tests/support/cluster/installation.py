@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asyncjob.rules.managed_fields import MUTATING
+from asyncjob.rules.mutation import MUTATING
 from asyncjob_dev.controlplane import ControlPlane
 from support.cluster.api import Client
 from support.cluster.enforcement import until_managed_fields_are_dropped, until_rules_hold

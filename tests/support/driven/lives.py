@@ -9,6 +9,7 @@ from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import Failure, PhaseChange, status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import Category
+from asyncjob.lifecycle.waits import WaitKind, WaitView, wait_record
 from asyncjob.names import JOBS, collection_path, job_path, job_status_path
 from support.cluster.api import Answer, Client
 from support.cluster.identities import Worker
@@ -131,9 +132,34 @@ def refused(view: JobView) -> PhaseChange:
     return phase_change.fail(view, UNSTORABLE, now=at(9), jitter_sample=0.5)
 
 
+def parked(view: JobView) -> PhaseChange:
+    """Decide for a park: the handler sleeps."""
+    record = wait_record(WaitKind.SLEEP, at(60))
+    waiting = (WaitView(WaitKind.SLEEP, "cooling-off", at(60)),)
+    return phase_change.park(view, {"cooling-off": record}, waiting, now=at(9))
+
+
+def waiting_for_approval(view: JobView) -> PhaseChange:
+    """Decide for a park that waits for a signal."""
+    record = wait_record(WaitKind.SIGNAL, at(60))
+    waiting = (WaitView(WaitKind.SIGNAL, "approval", at(60)),)
+    return phase_change.park(view, {"approval": record}, waiting, now=at(9))
+
+
+def woken(view: JobView) -> PhaseChange:
+    """Decide to queue a parked job whose sleep is over."""
+    return phase_change.promote(view, now=at(70), waits_over=("cooling-off",))
+
+
 def crashed(view: JobView) -> PhaseChange:
     """Decide for a crash."""
     return phase_change.crash(view, Reason.LEASE_EXPIRED, "silent", now=at(9), jitter_sample=0.5)
+
+
+def expired(view: JobView) -> PhaseChange:
+    """Decide for the end of a running job whose deadline has passed."""
+    reason = Reason.DEADLINE_EXCEEDED
+    return phase_change.cancel_running_job(view, "too late", now=at(9), reason=reason)
 
 
 def cancelled(view: JobView) -> PhaseChange:

@@ -24,6 +24,12 @@ class ForbiddenSetup:
     operator: Client
     dry: bool = False
 
+    @classmethod
+    def set_in(cls, space: Space, *, dry: bool = False) -> "ForbiddenSetup":
+        """Prepare a namespace, or one that was before."""
+        worker, other = (space.worker(f"worker-{next(NUMBERS)}") for _ in range(2))
+        return cls(space, worker, other, space.operator(), dry)
+
     def acting(self, who: Client) -> Client:
         """Return the identity as it does the forbidden write."""
         return who.dry() if self.dry else who

@@ -9,16 +9,20 @@ from support.forbidden.case import Case, ForbiddenSetup
 _GROUP: Final = "apis/coordination.k8s.io/v1"
 
 
-def _lease(name: str, uid: str) -> dict[str, Any]:
+def _lease(name: str, uid: str, pod: str) -> dict[str, Any]:
     return {
         "metadata": {"name": name, "annotations": {POD_UID_ANNOTATION: uid}},
-        "spec": {"holderIdentity": "worker-0/1"},
+        "spec": _held_by(pod),
     }
+
+
+def _held_by(pod: str) -> dict[str, Any]:
+    return {"holderIdentity": f"{pod}/1"}
 
 
 def _create(setup: ForbiddenSetup, name: str, uid: str) -> Answer:
     path = setup.space.path("leases", _GROUP)
-    return setup.acting(setup.worker.client).create(path, _lease(name, uid))
+    return setup.acting(setup.worker.client).create(path, _lease(name, uid, setup.worker.pod))
 
 
 def _of_another(setup: ForbiddenSetup) -> Answer:
@@ -36,8 +40,8 @@ def _without_uid(setup: ForbiddenSetup) -> Answer:
 def _taken_over(setup: ForbiddenSetup) -> Answer:
     path = setup.space.path("leases", _GROUP)
     name = WORKER_LEASE_PREFIX + setup.other.pod
-    setup.other.client.create(path, _lease(name, setup.other.pod_uid))
-    body = {"spec": {"holderIdentity": "worker-0/1"}}
+    setup.other.client.create(path, _lease(name, setup.other.pod_uid, setup.other.pod))
+    body = {"spec": _held_by(setup.worker.pod)}
     return setup.acting(setup.worker.client).merge(f"{path}/{name}", body)
 
 
@@ -51,8 +55,8 @@ def _of_another_controller(setup: ForbiddenSetup) -> Answer:
 
 def _taken_from_another_controller(setup: ForbiddenSetup) -> Answer:
     path = setup.space.path("leases", _GROUP)
-    setup.space.admin.create(path, _lease("another-leader", ""))
-    body = {"spec": {"holderIdentity": "worker-0/1"}}
+    setup.space.admin.create(path, _lease("another-leader", "", "another"))
+    body = {"spec": _held_by(setup.worker.pod)}
     return setup.acting(setup.worker.client).merge(f"{path}/another-leader", body)
 
 

@@ -10,6 +10,7 @@ from support.driven.lives import (
     LEFT_OUT,
     crashed,
     dropped,
+    expired,
     held_back,
     promoted,
     redriven,
@@ -22,6 +23,13 @@ from support.objects.builders import at
 
 def _late(view: JobView) -> PhaseChange:
     return cancel_waiting_job(view, Reason.DEADLINE_EXCEEDED, "late", now=at(9))
+
+
+def _begun_in_time(setup: ForbiddenSetup) -> Answer:
+    life = setup.life(Phase.PENDING, notAfter=at())
+    life.move(promoted, setup.operator).object()
+    life.claim()
+    return life.move(expired, setup.acting(setup.worker.client))
 
 
 def _duplicate(view: JobView) -> PhaseChange:
@@ -77,6 +85,10 @@ MOVES: Final[tuple[Case, ...]] = (
         "transition.reason", "a wrong reason", Phase.PENDING, promoted, reason="Redriven"
     ),
     operator_move("precondition.deadline", "a deadline no one set", Phase.QUEUED, _late),
+    operator_move(
+        "precondition.deadline", "a running job's, set by no one", Phase.RUNNING, expired
+    ),
+    Case("precondition.deadline", "a running job's that was to start by then", _begun_in_time),
     operator_move("precondition.duplicate", "a duplicate of nothing", Phase.QUEUED, _duplicate),
     operator_move("precondition.not-before", "a start time no one set", Phase.QUEUED, scheduled),
     operator_move("precondition.cancel", "a cancellation no one asked for", Phase.QUEUED, dropped),
@@ -93,7 +105,7 @@ MOVES: Final[tuple[Case, ...]] = (
     ),
     _redriven_to(1),
     _redriven_to(3),
-    *(_redriven_spent(counter) for counter in ("retries", "crashes", "releases")),
+    *(_redriven_spent(counter) for counter in ("retries", "crashes", "releases", "parks")),
     operator_move(
         "claim.admitted", "a waiting job that is admitted", Phase.QUEUED, held_back, admitted=True
     ),

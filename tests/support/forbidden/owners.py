@@ -15,6 +15,7 @@ from support.driven.lives import (
     failed,
     given_up,
     overran,
+    parked,
     promoted,
     redriven,
     refused,
@@ -219,7 +220,7 @@ OWNERS: Final[tuple[Case, ...]] = (
     Case(HOLDER, "an admission by a worker", _admitted_by_a_worker),
     *(
         _by_the_operator(Phase.RUNNING, decide)
-        for decide in (succeeded, failed, released, given_up, refused)
+        for decide in (succeeded, failed, released, given_up, refused, parked)
     ),
     Case(TRANSITION, "a claim by the operator in a worker's name", _claimed_by_the_operator),
     Case(TRANSITION, "a claim by an operator's pod in its own name", _in_the_operators_own_name),

@@ -1,12 +1,12 @@
-"""Changes of queues and cron jobs that take more than a right to patch them."""
+"""Cron jobs that are wrong, and changes of both queues and them that take more than a right."""
 
 from typing import Any, Final
 
-from asyncjob.names import QUEUES, collection_path
+from asyncjob.names import CRON_JOBS, QUEUES, collection_path
 from support.cluster.api import Answer, Client
 from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 from support.forbidden.removals import gateway, new_cron_job, new_queue
-from support.objects.builders import queue
+from support.objects.builders import at, cron_job, queue
 
 _NOTHING_KEPT: Final = {"maxAgeSeconds": 0, "minAgeSeconds": 0, "maxFinished": 0}
 _RULE: Final = {
@@ -77,4 +77,53 @@ SETTINGS: Final = (
     _changed("another schedule", of_queue=False, schedule="@daily"),
     _changed("other jobs", of_queue=False, jobTemplate={"spec": {"type": "other"}}),
     _changed("another payload", of_queue=False, jobTemplate={"spec": {"payload": {"a": 1}}}),
+)
+
+
+def _cron_job(rule: str, title: str, **spec: Any) -> Case:
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        body = cron_job(f"case-{next(NUMBERS)}")
+        body["spec"] |= spec
+        return setup.acting(setup.space.admin).create(
+            collection_path(setup.space.name, CRON_JOBS), body
+        )
+
+    return Case(rule, title, attempt)
+
+
+def _settled_back(setup: ForbiddenSetup) -> Answer:
+    path, name = collection_path(setup.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+    setup.space.admin.create(path, cron_job(name)).object()
+    later, earlier = ({"status": {"settledTime": at(time)}} for time in (60, 0))
+    setup.operator.merge(f"{path}/{name}/status", later).object()
+    return setup.acting(setup.operator).merge(f"{path}/{name}/status", earlier)
+
+
+def _trigger(value: int | None) -> Case:
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path, name = collection_path(setup.space.name, CRON_JOBS), f"case-{next(NUMBERS)}"
+        body = cron_job(name)
+        body["spec"]["trigger"] = 3
+        setup.space.admin.create(path, body).object()
+        change = {"spec": {"trigger": value}}
+        return setup.acting(setup.space.admin).merge(f"{path}/{name}", change)
+
+    return Case("cron.trigger-grows", f"a trigger that becomes {value}", attempt)
+
+
+CRONS: Final[tuple[Case, ...]] = (
+    _cron_job("cron.schedule", "six fields", schedule="0 0 3 * * *"),
+    _cron_job("cron.schedule", "an unknown word", schedule="@often"),
+    _cron_job("cron.minute", "a 60th minute", schedule="60 * * * *"),
+    _cron_job("cron.minute", "a step of nothing", schedule="*/0 * * * *"),
+    _cron_job("cron.hour", "a 24th hour", schedule="* 24 * * *"),
+    _cron_job("cron.hour", "a hashed range beyond the day", schedule="* H(0-24) * * *"),
+    _cron_job("cron.day", "a day before the first", schedule="* * 0 * *"),
+    _cron_job("cron.month", "a month nobody knows", schedule="* * * FOO *"),
+    _cron_job("cron.weekday", "an eighth weekday", schedule="* * * * 8"),
+    _cron_job("cron.weekday", "a sixth Monday", schedule="* * * * MON#6"),
+    _cron_job("cron.backfill-range", "a range backwards", backfill={"from": at(1), "to": at(0)}),
+    _trigger(2),
+    _trigger(None),
+    Case("cron.settled", "a settled time that goes back", _settled_back),
 )

@@ -17,6 +17,7 @@ BEFORE_AND_AFTER: Final[dict[str, tuple[Any, Any]]] = {
     "request": ({"headers": {"a": ["1"]}}, {"headers": {"b": ["1"]}}),
     "notBefore": (at(), at(1)),
     "notAfter": (at(), None),
+    "deadlineSeconds": (60, 61),
     "dependsOn": ([{"name": "a"}], [{"name": "b"}]),
     "queueTimeoutSeconds": (None, 5),
     "executionTimeoutSeconds": (5, 6),

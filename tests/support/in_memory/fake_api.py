@@ -14,7 +14,6 @@ import orjson
 from asyncjob.client.connection import Answer, Call, Connection, NextEvent
 from asyncjob.client.kubernetes.client import AsyncKubernetesJobsClient
 from asyncjob.errors import ApiError, UnknownOutcomeError
-from asyncjob.kube.session import MERGE_PATCH_TYPE
 from asyncjob.kube.transport import error_from_response, parse_object
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import job_path
@@ -126,6 +125,8 @@ class FakeApi(MemoryConnection):
     error: ApiError | None = None
     calls: list[Call] = field(default_factory=list)
     server: ApiServer = field(default_factory=lambda: memory_server(Clock()))
+    date: datetime | None = None
+    """The server's clock as it tells it with its answers."""
 
     def __post_init__(self) -> None:
         self.server.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
@@ -146,6 +147,10 @@ class FakeApi(MemoryConnection):
                 return Answer()
             case Next():
                 return Answer(self.events.pop(0) if self.events else None)
+
+    def server_time(self) -> float | None:
+        """Return the server's clock once it has answered."""
+        return self.date.timestamp() if self.date is not None and self.calls else None
 
     @property
     def writes(self) -> list[Call]:
@@ -187,7 +192,7 @@ class FakeApi(MemoryConnection):
             unquote(call.path),
             dict(call.params),
             orjson.dumps(call.body),
-            MERGE_PATCH_TYPE if call.method == "PATCH" else "application/json",
+            call.content_type,
             token=self.server.admin_token,
         )
         response = self.server.handle(request)

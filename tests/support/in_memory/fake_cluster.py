@@ -4,11 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from asyncjob.client.connection import Answer, Call
+from asyncjob.errors import ObjectNotFoundError
 from asyncjob.names import collection_path
 from support.in_memory.fake_api import NAMESPACE, FakeApi, Step
 
 Obj = dict[str, Any]
-PLURALS = {"AsyncQueue": "asyncqueues", "AsyncCronJob": "asynccronjobs", "AsyncJob": "asyncjobs"}
+PLURALS = {
+    "AsyncQueue": "asyncqueues",
+    "AsyncCronJob": "asynccronjobs",
+    "AsyncArray": "asyncarrays",
+    "AsyncJob": "asyncjobs",
+}
 NAMESPACES = ("other", "there", "team-a", "team-b")
 
 
@@ -17,9 +23,11 @@ class FakeCluster(FakeApi):
     """A `FakeApi` with more namespaces than one.
 
     As often as `forgotten` says, the server has forgotten the moment of a list that goes on.
+    `unknown` is the plural of a type that it does not have.
     """
 
     forgotten: int = 0
+    unknown: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -31,6 +39,8 @@ class FakeCluster(FakeApi):
         if self.forgotten and isinstance(step, Call) and "continue" in dict(step.params):
             self.forgotten -= 1
             self._forget()
+        if self.unknown and isinstance(step, Call) and step.path.endswith(f"/{self.unknown}"):
+            raise ObjectNotFoundError("the server could not find the requested resource")
         return super().do(step)
 
     def store(self, *objects: Obj) -> None:

@@ -6,15 +6,29 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from asyncjob.client.api import ALL_JOBS, PAGE_SIZE
+from asyncjob.client.api import ALL_ARRAYS, ALL_JOBS, PAGE_SIZE
 from asyncjob.client.errors import (
+    ArrayNotFoundError,
     CronJobNotFoundError,
     JobNotFoundError,
+    JobStateError,
     NoResultError,
     NotADeadLetterError,
     NotCancellableError,
 )
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.client.options import check_signal
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.models.array import AsyncArrayStatus
+from asyncjob.rest.arrays import (
+    ArrayInfo,
+    ArraySelection,
+    ArraySubmission,
+    FailedItems,
+    SubmittedArray,
+    matches_array,
+)
+from asyncjob.rest.job_records import SignalInfo
 from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary, Page
 from asyncjob.rest.listing import BulkFailure, BulkReport, Selection
 from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
@@ -58,6 +72,21 @@ def a_cron(name: str = "nightly", **fields: Any) -> CronJobInfo:
     return CronJobInfo.model_validate({**base, **fields})
 
 
+def an_array(name: str = "thumbs", phase: str = "Pending", **fields: Any) -> ArrayInfo:
+    """Build an array; fields by the names of Python or of JSON."""
+    base: dict[str, Any] = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"uid-{name}",
+        "type": "thumb",
+        "queue": "default",
+        "phase": phase,
+        "total": 1000,
+        "created_at": CREATED,
+    }
+    return ArrayInfo.model_validate({**base, **fields})
+
+
 def a_worker(pod: str = "worker-0", **fields: Any) -> WorkerInfo:
     """Build a worker."""
     base: dict[str, Any] = {
@@ -85,6 +114,9 @@ class FakeJobs:
     submitted: list[Submission] = field(default_factory=list)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     script: dict[str, list[Job | BaseException]] = field(default_factory=dict)
+    all_arrays: dict[str, ArrayInfo] = field(default_factory=dict)
+    submitted_arrays: list[ArraySubmission] = field(default_factory=list)
+    array_script: dict[str, list[ArrayInfo | BaseException]] = field(default_factory=dict)
     refuse: Callable[[Submission], str | None] = lambda _: None
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -165,6 +197,13 @@ class FakeJobs:
 
     def set_priority(self, job_id: str, priority: int) -> Job:
         return self._change(job_id, priority=priority)
+
+    def signal(self, job_id: str, name: str, payload: object = None) -> Job:
+        sent = SignalInfo(name=name, sent_by="ada", payload=check_signal(name, payload))
+        self.asked.append(("signal", job_id, name, sent.payload))
+        if self.get(job_id).phase in FINISHED_PHASES:
+            raise JobStateError(f"job {job_id} takes no signals")
+        return self._change(job_id, signals=[*self.get(job_id).signals, sent])
 
     def rerun(self, job_id: str) -> Submitted:
         job = self.get(job_id)
@@ -253,6 +292,72 @@ class FakeJobs:
     def workers(self) -> builtins.list[WorkerInfo]:
         return self.all_workers
 
+    # ---- arrays
+
+    def submit_array(
+        self, what: str | ArraySubmission, items: object = None, **options: Any
+    ) -> SubmittedArray:
+        assert isinstance(what, ArraySubmission)
+        assert items is None
+        assert not options
+        name = what.name or f"array-{next(self._ids)}"
+        known = name in self.all_arrays
+        self.submitted_arrays.append(what)
+        total = what.items.count or len(what.items.inline or ())
+        made = an_array(name, type=what.type, queue=what.queue, total=total)
+        phase = self.all_arrays.setdefault(name, made).phase
+        return SubmittedArray(name=name, created=not known, phase=phase)
+
+    def array(self, name: str) -> ArrayInfo:
+        coming = self.array_script.get(name)
+        if coming:
+            then = coming.pop(0)
+            if isinstance(then, BaseException):
+                raise then
+            self.all_arrays[name] = then
+        if name not in self.all_arrays:
+            raise ArrayNotFoundError(f"there is no array {name} in namespace default")
+        return self.all_arrays[name]
+
+    def arrays(
+        self, selection: ArraySelection = ALL_ARRAYS, *, page_size: int = PAGE_SIZE
+    ) -> Iterator[ArrayInfo]:
+        assert page_size == PAGE_SIZE
+        self.asked.append(("arrays", selection))
+        return (one for one in self.all_arrays.values() if matches_array(one, selection))
+
+    def failed_items(self, name: str) -> FailedItems:
+        array = self.array(name)
+        status = array.status or AsyncArrayStatus()
+        return FailedItems(
+            failed=array.failed,
+            items=status.failed_items or "",
+            unlisted=status.failed_unlisted or 0,
+            errors=status.errors or [],
+        )
+
+    def cancel_array(self, name: str) -> ArrayInfo:
+        if self.array(name).phase is ArrayPhase.SUCCEEDED:
+            raise NotCancellableError(f"array {name} has succeeded")
+        return self._array("cancel", name, cancelling=not self.array(name).finished)
+
+    def suspend_array(self, name: str) -> ArrayInfo:
+        return self._array("suspend", name, suspended=True)
+
+    def resume_array(self, name: str) -> ArrayInfo:
+        return self._array("resume", name, suspended=False)
+
+    def redrive_array(self, name: str) -> ArrayInfo:
+        phase = self.array(name).phase
+        if phase is not ArrayPhase.FAILED:
+            raise JobStateError(f"array {name} is {phase}; only a failed array can be redriven")
+        return self._array("redrive", name, redriving=True)
+
+    def _array(self, deed: str, name: str, **fields: Any) -> ArrayInfo:
+        self.all_arrays[name] = self.array(name).model_copy(update=fields)
+        self.asked.append((deed, name))
+        return self.all_arrays[name]
+
     # ---- what no command asks for
 
     def page(self, *_: Any, **__: Any) -> Page:
@@ -262,4 +367,7 @@ class FakeJobs:
         raise AssertionError
 
     def wait(self, *_: Any, **__: Any) -> Job:
+        raise AssertionError
+
+    def wait_for_array(self, *_: Any, **__: Any) -> ArrayInfo:
         raise AssertionError

@@ -9,7 +9,7 @@ from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import PhaseChange, status_fields
 from asyncjob.lifecycle.policy import EffectivePolicy, read_policy_layer, resolve_policy
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.names import API_VERSION, CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
+from asyncjob.names import API_VERSION, ARRAY_KIND, CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,6 +33,11 @@ def cron_job(name: str = "nightly", **template: Any) -> dict[str, Any]:
     """Return the manifest of an AsyncCronJob; `template` is the spec of its jobs."""
     spec = {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"type": "test", **template}}}
     return _manifest(CRON_JOB_KIND, name, spec)
+
+
+def array(name: str = "thumbs", **spec: Any) -> dict[str, Any]:
+    """Return the manifest of an AsyncArray, of ten items if nothing else is said."""
+    return _manifest(ARRAY_KIND, name, {"type": "test", "items": {"count": 10}, **spec})
 
 
 def _manifest(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,11 @@ def a_job(
     return {**made, "status": {"phase": phase, **(status or {})}}
 
 
+def an_array(name: str, phase: str = "Running", *, status: Obj | None = None, **spec: Any) -> Obj:
+    made = an_object("AsyncArray", name, {"type": "thumb", "items": {"count": 9}, **spec})
+    return {**made, "status": {"phase": phase, **(status or {})}}
+
+
 def a_file(folder: Path, *objects: Obj, head: bool = True, end: bool = True) -> str:
     """Write an export of these objects and return its name."""
     counts: dict[str, int] = {}

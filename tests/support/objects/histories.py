@@ -199,11 +199,15 @@ class HistoryBuilder:
         obj = {"metadata": meta, "spec": spec, "status": status or {}}
         return self._version_line("MODIFIED", QUEUES, obj)
 
-    def reserve(self, *names: str, key: str = "", **spec: Any) -> Line:
-        """Write a queue with these reservations and no others; those it had stay as they were."""
+    def reserve(self, *names: str, key: str = "", resumes: bool = False, **spec: Any) -> Line:
+        """Write a queue with these reservations and no others; those it had stay as they were.
+
+        New ones are of jobs that go on after a wait, if it says so.
+        """
+        goes_on: Line = {"resumes": True} if resumes else {}
         self._places = {
             name: self._places.get(name)
-            or {"name": name, "uid": self.uid(name), "time": self.now(), "key": key}
+            or {"name": name, "uid": self.uid(name), "time": self.now(), "key": key, **goes_on}
             for name in names
         }
         return self.queue(status={"reservations": [*self._places.values()]}, **spec)

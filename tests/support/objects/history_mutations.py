@@ -160,6 +160,14 @@ def a_claim_takes_another_policy_than_the_specs(it: Evidence) -> None:
     status(claim)["effective"]["maxRetries"] = 1
 
 
+@breaks(catalog.JOB_DEADLINE)
+def a_job_is_cancelled_for_a_deadline_that_lies_ahead(it: Evidence) -> None:
+    was, now = it.transition("Queued", "Cancelled", "Duplicate")
+    for line in (was, now):
+        line["object"]["spec"]["deadlineSeconds"] = 3600
+    status(now)["reason"] = "DeadlineExceeded"
+
+
 @breaks(catalog.JOB_COUNTERS)
 def a_retry_costs_nothing(it: Evidence) -> None:
     was, now = it.transition("Running", "Retrying", "RetryRequested")

@@ -5,7 +5,7 @@ from typing import Any
 
 from asyncjob.app.child_jobs import ChildRef
 from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
-from asyncjob_worker.execution.child_jobs import AttemptChildJobs
+from asyncjob_worker.execution.children.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
 from support.parts.worker_parts import Pauses, ScriptedSession, held, job
 

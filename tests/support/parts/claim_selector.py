@@ -14,11 +14,19 @@ from support.parts.worker_parts import candidate
 class ClaimSelectorHarness:
     """A selector to pick from, with a queue, a live_workers and a clock to play with."""
 
-    def __init__(self, limit: int = 100, limits: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        limit: int = 100,
+        limits: Mapping[str, int] | None = None,
+        chunk_types: frozenset[str] = frozenset(),
+        chunk_limit: int = 0,
+    ) -> None:
         self.now = 0.0
         self.looks = 0
         self.selections = 0
-        self.backlog = Backlog(takeover_delay=1.0, limit=limit, limited_types=limits or ())
+        self.backlog = Backlog(
+            takeover_delay=1.0, limit=limit, limited_types=chunk_types | (limits or {}).keys()
+        )
         self.queue = QueueState(lambda: None, self.look_again)
         self.queue.replace([])
         self.live_workers = SimpleNamespace(synced=True)
@@ -29,6 +37,8 @@ class ClaimSelectorHarness:
             clock=lambda: self.now,
             relist=self.look_again,
             limits=limits or {},
+            chunk_types=chunk_types,
+            chunk_limit=chunk_limit,
         )
         self._select, self.selector.select = self.selector.select, self.select  # type: ignore[method-assign]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from asyncjob import WorkerApp
-from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.execution.attempt import Attempt
+from asyncjob_worker.execution.attempt_waits import MayPark
+from asyncjob_worker.execution.children.awaited_children import AttemptChildren
 from asyncjob_worker.isolation.executor import HandlerExecutor
 from asyncjob_worker.isolation.pool import ProcessPool
 from asyncjob_worker.isolation.protocol import ProcessConfig
@@ -19,7 +20,7 @@ from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.settings import Settings
 from support.apps.isolated import app
 from support.parts.callbacks import ignore, no_children
-from support.parts.worker_parts import attempt_services, held
+from support.parts.worker_parts import attempt_services, held, never_park
 
 T = TypeVar("T")
 
@@ -71,13 +72,15 @@ class IsolatedAttempts:
         jobs_each: int = 0,
         begin: ProcessConfig | None = None,
         app: WorkerApp = app,
-        children: Callable[[HeldJob], ChildJobs] = no_children,
+        children: Callable[[HeldJob], AttemptChildren] = no_children,
+        may_park: MayPark = never_park,
         **settings: Any,
     ) -> None:
         self.settings = Settings(**{"app": TARGET, "stop_grace_seconds": PATIENCE, **settings})
         self.pool = ProcessPool(begin or begin_with(), most, jobs_per_process=jobs_each)
         starts = HandlerExecutor(1, self.pool)
-        self.tools = replace(attempt_services(self.settings), executor=starts, children=children)
+        shared = attempt_services(self.settings, may_park=may_park)
+        self.tools = replace(shared, executor=starts, children=children)
         self.app = app
 
     async def run(self, of: HeldJob) -> PhaseChange | None:

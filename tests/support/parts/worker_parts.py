@@ -6,6 +6,7 @@ state of objects belongs on `support.in_memory.memory`.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from asyncjob.lifecycle.claim import Candidate, LeaseHolder
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.attempt import AttemptServices
+from asyncjob_worker.execution.attempt_waits import MayPark
 from asyncjob_worker.execution.hooks import HookEvents, Hooks
 from asyncjob_worker.execution.payloads import ReadObject
 from asyncjob_worker.leases.held_job import HeldJob
@@ -96,8 +98,15 @@ async def no_cluster(_path: str) -> JsonObject:
     raise NoClusterError
 
 
+async def never_park(_: object) -> bool:
+    """Refuse that jobs are parked."""
+    return False
+
+
 def attempt_services(
-    settings: Settings | None = None, read_object: ReadObject = no_cluster
+    settings: Settings | None = None,
+    read_object: ReadObject = no_cluster,
+    may_park: MayPark = never_park,
 ) -> AttemptServices:
     """Return what attempts share, for one at a time, without child jobs."""
     return AttemptServices.from_settings(
@@ -107,6 +116,8 @@ def attempt_services(
         record=None,
         step_writer=no_step_writer(),
         on_step_stored=ignore_step,
+        may_park=may_park,
+        server_time=time.time,
     )
 
 

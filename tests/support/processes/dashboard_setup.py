@@ -50,12 +50,27 @@ def dashboard_on(plane: ControlPlane, admin: Client, folder: Path) -> Iterator[D
         log.touch()
         with GatewayProcess(kubeconfig, log) as gateway:
             tokens = [caller(space, who, f"asyncjob-job-{who}") for who in ("admin", "viewer")]
-            ns.worker("worker-0", "--concurrency=8", app="support.apps.dashboard:app")
+            space.bind("admin", "asyncjob-job-signaller", called="admin-signals")
+            options = ("--concurrency=8", "--park=always")
+            ns.worker("worker-0", *options, app="support.apps.dashboard:app")
             operator.until_leading()
             yield DashboardSetup(ns, space, gateway.until_ready(), tokens[0], tokens[1], kubeconfig)
 
 
 CRON_JOBS = "apis/asyncjob.dev/v1alpha1/namespaces/{namespace}/asynccronjobs"
+
+
+ARRAYS = "apis/asyncjob.dev/v1alpha1/namespaces/{namespace}/asyncarrays"
+
+
+def array_of_grains(name: str, **spec: object) -> dict[str, object]:
+    """Return an array of twenty items of which two fail until they are mended."""
+    return {
+        "apiVersion": "asyncjob.dev/v1alpha1",
+        "kind": "AsyncArray",
+        "metadata": {"name": name},
+        "spec": {"type": "sift", "items": {"count": 20}, "chunkSize": 5, **spec},
+    }
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,7 @@ class SampleJobs:
     waiting: str
     parent: str
     gate: str
+    array: str
 
     @property
     def pages(self) -> dict[str, str]:
@@ -82,6 +98,8 @@ class SampleJobs:
             "dead": f"/jobs/{self.dead}",
             "waiting": f"/jobs/{self.waiting}",
             "family": f"/jobs/{self.parent}",
+            "arrays": "/arrays",
+            "array": f"/arrays/{self.array}",
             "cron jobs": "/cron-jobs",
             "workers": "/workers",
             "submit": "/submit",
@@ -95,7 +113,12 @@ def prepare(setup: DashboardSetup) -> SampleJobs:
     """Create something of everything, and wait until it is what it is to be."""
     ns = setup.ns
     samples = SampleJobs(
-        "sample-running", "sample-dead-0", "sample-waiting", "sample-parent", "sample-gate"
+        "sample-running",
+        "sample-dead-0",
+        "sample-waiting",
+        "sample-parent",
+        "sample-gate",
+        "sample-array",
     )
     ns.queue("sample", paused=True, maxConcurrency=5)
     ns.create(samples.running, "steps", samples.gate)
@@ -110,6 +133,7 @@ def prepare(setup: DashboardSetup) -> SampleJobs:
         "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"type": "echo", "payload": 1}}},
     }
     ns.api.create(f"/{CRON_JOBS.format(namespace=ns.namespace)}", cron_job)
+    ns.api.create(f"/{ARRAYS.format(namespace=ns.namespace)}", array_of_grains(samples.array))
     for name in (samples.dead, "sample-dead-1", "sample-dead-2"):
         ns.until_phase(name, "DeadLetter")
     ns.until_phase(samples.parent, "Succeeded", 30)

@@ -1,7 +1,8 @@
 """Operator processes under test."""
 
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 from urllib.error import HTTPError
@@ -157,6 +158,15 @@ class OperatorProcess(ProgramProcess):
             return error.read().decode()
         except OSError:
             return ""
+
+
+@contextmanager
+def own_operator(ns: WorkerNamespace) -> Iterator[OperatorProcess]:
+    """Run an operator for one namespace alone, whose Lease lies there, until it leads and on."""
+    options = (f"--namespace={ns.namespace}", f"--lease-namespace={ns.namespace}", *QUICK)
+    with OperatorProcess(ns.plane.kubeconfig, ns.folder / "operator.log", *options) as operator:
+        operator.until_leading()
+        yield operator
 
 
 class Replicas:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path, job_path
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES, collection_path, job_path
 from support.cluster.identities import Worker
 from support.driven.lives import Life
 from support.objects import builders
@@ -33,6 +33,12 @@ def create_cron_job(principal: Principal, name: str, **spec: Any) -> Any:
     body = builders.cron_job(name)
     body["spec"].update(suspend=True, **spec)
     return principal.admin.create(collection_path(principal.namespace, CRON_JOBS), body).object()
+
+
+def create_array(principal: Principal, name: str, **spec: Any) -> Any:
+    """Create an AsyncArray."""
+    body = builders.array(name, **spec)
+    return principal.admin.create(collection_path(principal.namespace, ARRAYS), body).object()
 
 
 def read_job(principal: Principal, name: str) -> Any:

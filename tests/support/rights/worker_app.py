@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asyncjob import JobContext, WorkerApp
+from asyncjob import ItemContext, JobContext, WorkerApp
 
 app = WorkerApp()
 
@@ -18,3 +18,14 @@ async def parent(job: JobContext) -> str:
     """Submit a child and wait for it."""
     child = await job.submit("echo", 1)
     return (await child.wait()).name
+
+
+@app.handler("sleeper")
+async def sleeper(job: JobContext) -> None:
+    """Sleep for longer than a slot is held."""
+    await job.sleep("nap", hours=1)
+
+
+@app.item_handler("number")
+async def number(job: ItemContext, item: int) -> None:
+    """Count."""

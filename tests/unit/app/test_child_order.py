@@ -10,6 +10,7 @@ from asyncjob import RetryPolicy
 from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
 from asyncjob.app.errors import SubmitRefusedError
 from asyncjob.models.job import Dependency, DependencyOutcome
+from asyncjob.shards import shard_of
 
 PARENT = ParentJob("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
 
@@ -38,7 +39,8 @@ def test_a_payload_that_is_refused_names_the_way_out_only_where_it_is_one() -> N
 def test_a_child_says_whose_it_is_and_inherits_queue_priority_and_trace() -> None:
     made = order(Page(number=1), key="p1")
     metadata: Any = made.manifest["metadata"]
-    assert metadata["labels"] == {"asyncjob.dev/parent": "uid-1"}
+    shard = str(shard_of(metadata["name"]))
+    assert metadata["labels"] == {"asyncjob.dev/parent": "uid-1", "asyncjob.dev/shard": shard}
     assert metadata["annotations"]["asyncjob.dev/parent-name"] == "report-42"
     assert metadata["name"].startswith("report-42-")
     assert spec(made) == {
@@ -59,6 +61,7 @@ def test_all_options_are_put_where_they_belong() -> None:
         timeout=30,
         not_before=datetime(2026, 1, 1, tzinfo=UTC),
         not_after="2026-01-02T00:00:00Z",
+        deadline=90_000,
         depends_on=["a", order(name="b"), Dependency(name="c", outcome=DependencyOutcome.ANY)],
         concurrency_key="ck",
         deduplication_id="d",
@@ -72,6 +75,7 @@ def test_all_options_are_put_where_they_belong() -> None:
         "executionTimeoutSeconds": 30,
         "notBefore": "2026-01-01T00:00:00.000Z",
         "notAfter": "2026-01-02T00:00:00Z",
+        "deadlineSeconds": 90_000,
         "dependsOn": [{"name": "a"}, {"name": "b"}, {"name": "c", "outcome": "Any"}],
         "concurrencyKey": "ck",
         "deduplicationId": "d",
@@ -105,6 +109,13 @@ def test_times_are_no_other_content_because_they_are_counted_from_now() -> None:
     first = order(1, key="k", not_before="2026-01-01T00:00:00Z")
     assert order(1, key="k", not_before="2026-01-01T00:00:09Z").fingerprint == first.fingerprint
     assert order(2, key="k", not_before="2026-01-01T00:00:00Z").fingerprint != first.fingerprint
+
+
+def test_a_deadline_is_no_other_content_because_it_is_what_is_left_of_the_parents() -> None:
+    first = order(1, key="k", deadline=3600)
+    assert order(1, key="k", deadline=1800).fingerprint == first.fingerprint
+    assert order(1, key="k").fingerprint == first.fingerprint
+    assert order(2, key="k", deadline=3600).fingerprint != first.fingerprint
 
 
 @pytest.mark.parametrize("name", ["p" * 253, "a" * 39 + ".-" + "b" * 100])

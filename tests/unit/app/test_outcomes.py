@@ -243,6 +243,7 @@ def test_a_payload_that_lies_elsewhere_is_never_taken_for_an_empty_one() -> None
     ("why", "target", "reason"),
     [
         (Stop.CANCELLED, Phase.CANCELLED, Reason.CANCEL_REQUESTED),
+        (Stop.PAST_DEADLINE, Phase.CANCELLED, Reason.DEADLINE_EXCEEDED),
         (Stop.TIMED_OUT, Phase.RETRYING, Reason.EXECUTION_TIMEOUT),
         (Stop.DRAINING, Phase.QUEUED, Reason.RELEASED),
         (Stop.REFUSED, Phase.DEAD_LETTER, Reason.RESULT_REFUSED),
@@ -264,3 +265,12 @@ def test_a_timeout_says_what_kept_the_attempt_if_it_was_not_the_handler() -> Non
     )
     assert move
     assert str(move.fields["message"]).endswith("longer than 1800 s: the store is away")
+
+
+def test_an_end_for_the_deadline_says_the_same() -> None:
+    late = held(spec={"deadlineSeconds": 60}).job
+    move = outcomes.stopped(
+        late, Stop.PAST_DEADLINE, detail="the store is away", now=NOW, jitter_sample=0.5
+    )
+    assert move
+    assert str(move.fields["message"]).endswith("60 s from its creation: the store is away")

@@ -67,6 +67,18 @@ def a_user_who_writes_while_the_job_runs(history: HistoryBuilder) -> None:
     history.move("job", "Cancelled", "CancelRequested")
 
 
+def deadlines_that_have_passed(history: HistoryBuilder) -> None:
+    history.create("waits", deadlineSeconds=60)
+    history.create("runs", deadlineSeconds=60)
+    history.create("late", deadlineSeconds=60, notAfter=history.now())
+    history.claim("runs")
+    history.move("late", "Cancelled", "DeadlineExceeded")
+    history.clock += 58
+    history.move("waits", "Cancelled", "DeadlineExceeded")
+    history.clock += 2
+    history.move("runs", "Cancelled", "DeadlineExceeded")
+
+
 def releases_that_outnumber_the_history(history: HistoryBuilder) -> None:
     history.create("job")
     for _ in range(25):
@@ -181,6 +193,20 @@ def a_rate_just_kept(history: HistoryBuilder) -> None:
         history.clock += 10
 
 
+def a_job_that_goes_on_after_a_wait_beside_the_only_start_of_a_period(
+    history: HistoryBuilder,
+) -> None:
+    rate = {"count": 1, "periodSeconds": 600}
+    history.queue(rateLimit=rate)
+    history.clock += 60
+    for name in ("first", "second"):
+        history.create(name)
+        history.reserve(name, rateLimit=rate, resumes=name == "second")
+        history.write(name, admitted=True)
+        history.claim(name)
+        history.succeed(name)
+
+
 def a_schedule_with_runs_one_after_the_other(history: HistoryBuilder) -> None:
     history.schedule("nightly", concurrencyPolicy="Forbid", settled="2026-11-23T12:00:00Z")
     history.clock += 60
@@ -206,6 +232,7 @@ STORIES: tuple[Story, ...] = (
     a_payload_too_deep_to_be_written,
     a_takeover_after_the_lease_has_run_out,
     a_user_who_writes_while_the_job_runs,
+    deadlines_that_have_passed,
     releases_that_outnumber_the_history,
     a_gap_in_which_much_happened,
     a_list_that_broke_off,
@@ -215,6 +242,7 @@ STORIES: tuple[Story, ...] = (
     a_limited_queue_whose_watch_is_behind,
     a_limit_lowered_below_what_runs,
     a_rate_just_kept,
+    a_job_that_goes_on_after_a_wait_beside_the_only_start_of_a_period,
     a_schedule_with_runs_one_after_the_other,
     old_jobs_that_are_deleted,
 )
@@ -313,3 +341,13 @@ def test_schedules_that_are_gone_are_forgotten() -> None:
     again = history.schedule("nightly", settled="2026-11-23T12:00:00Z")
     assert again["resource"] == CRON_JOBS
     assert verdict(history.end()).violations == []
+
+
+def test_a_chunk_of_an_array_may_go_at_once_and_unfinished() -> None:
+    history = HistoryBuilder()
+    history.create("chunk", labels={"asyncjob.dev/array-uid": "uid-a"})
+    history.delete("chunk")
+    log = AuditLog()
+    log.add(deletion("chunk", "system:serviceaccount:ops:asyncjob-operator"))
+    report = HistoryChecker(CheckOptions(), log).check(history.end())
+    assert not report.violations

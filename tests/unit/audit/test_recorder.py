@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+import io
+import json
 import os
 import stat
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from asyncjob.audit.history_file import (
     WHOLE,
     HistoryFileError,
     HistoryLine,
+    HistoryWriter,
     NotAHistoryError,
     RecordingScope,
     open_for_recording,
@@ -332,11 +335,42 @@ def test_a_digest_stands_in_the_place_of_each_step_s_result() -> None:
     assert job["status"]["steps"]["charge"]["result"] == {"card": "hunter2"}
 
 
-def test_what_is_nested_too_deeply_is_recorded_all_the_same() -> None:
-    deep: Any = 1
-    for _ in range(900):
-        deep = [deep]
-    job = a_job("deep", "1", steps={"a": {"result": deep}})
-    job["spec"]["payload"] = deep
-    for whole in (False, True):
-        assert orjson.dumps(recorded_object(job, "asyncjobs", whole=whole))
+def test_a_digest_stands_in_the_place_of_each_signal_s_payload() -> None:
+    about = {"sentBy": "ada", "sentAt": "2026-11-23T11:00:00.000Z"}
+    job = a_job("one", "1")
+    job["spec"]["signals"] = {"approval": {**about, "payload": {"pin": "hunter2"}}, "go": about}
+    kept: Any = recorded_object(job, "asyncjobs", whole=False)["spec"]
+    assert b"hunter2" not in orjson.dumps(kept)
+    digested = kept["signals"]["approval"].pop("payload")
+    assert digest_of_recorded(digested) == value_digest({"pin": "hunter2"})
+    assert kept["signals"] == {"approval": about, "go": about}
+    whole: Any = recorded_object(job, "asyncjobs", whole=True)
+    assert whole["spec"]["signals"] == job["spec"]["signals"]
+    assert job["spec"]["signals"]["approval"]["payload"] == {"pin": "hunter2"}
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def a_deep_job(levels: int) -> Line:
+    deep = nested(levels)
+    job = a_job("deep", "1", checkpoint=deep, result=deep, steps={"a": {"result": deep}})
+    job["spec"] |= {"payload": deep, "request": deep, "signals": {"go": {"payload": deep}}}
+    return job
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("levels", [199, 200, 201, 249, 250, 251, 900])
+def test_what_is_nested_too_deeply_is_recorded_all_the_same(levels: int, *, whole: bool) -> None:
+    file = io.BytesIO()
+    kept = recorded_object(a_deep_job(levels), "asyncjobs", whole=whole)
+    version: Line = {"resource": "asyncjobs", "event": "ADDED", "object": kept}
+    writer = HistoryWriter(file)
+    writer.write(HistoryLine.VERSION, version, "t")
+    writer.flush()
+    told = json.loads(file.getvalue())["object"]["spec"]["signals"]["go"]["payload"]
+    assert (told == nested(levels)) is (whole and levels <= 200)

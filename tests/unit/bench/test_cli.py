@@ -34,6 +34,9 @@ BROKEN = {
     "conflict_ratio": 0.06,
     "conflict_ratio_idle": 0.06,
     "conflict_ratio_backlog": 0.06,
+    "watch_events_per_job_64": 6.1,
+    "flat_ratio_64": 0.59,
+    "conflict_ratio_64": 0.031,
     "operator_ms_per_event": 0.41,
     "operator_growth_ratio": 1.31,
     "operator_rss_mib": 801.0,
@@ -43,6 +46,12 @@ BROKEN = {
     "start_rss_gateway_mib": 301.0,
     "api_alloc_kib_per_job": 1801.0,
     "jobs_s_per_api_core": 99.0,
+    "waits_writes": 10.0,
+    "parked_operator_ratio": 1.06,
+    "parked_worker_ms_s": 10.1,
+    "parked_requests": 1.0,
+    "signal_p50_ratio": 5.1,
+    "plain_alloc_ratio": 1.02,
     "raw_cores_busy": 0.94,
     "raw_generator_share": 0.11,
     "raw_beyond_ratio": 1.16,
@@ -81,6 +90,20 @@ def test_an_unknown_part_is_refused_with_those_there_are() -> None:
     done = CliRunner().invoke(main, ["run", "--parts=raw,nonsense"])
     assert done.exit_code == 2
     assert "nonsense: there are bare, raw, end-to-end" in done.output
+
+
+@pytest.mark.parametrize(("options", "stored"), [((), False), (("--parts=parked",), True)])
+def test_a_run_of_some_parts_is_stored_as_one_too(
+    options: tuple[str, ...], stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(runner: Runner, _parts: object) -> None:
+        runner.results.spreads |= results().spreads
+
+    monkeypatch.setattr(Runner, "run", measure)
+    done = CliRunner().invoke(main, ["run", f"--out={tmp_path}", *options])
+    assert done.exit_code == 0
+    assert (tmp_path / store.LATEST).exists()
+    assert (tmp_path / store.SOME_PARTS).exists() == stored
 
 
 @pytest.mark.usefixtures("in_a_terminal")

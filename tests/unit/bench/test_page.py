@@ -8,6 +8,7 @@ from asyncjob_bench import page, store
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.page import NOT_MEASURED
 from asyncjob_bench.stats.limits import read_limits
+from asyncjob_bench.stats.results import Results, Spread
 from asyncjob_dev.reference.blocks import names
 from support.objects.measured import results
 
@@ -66,6 +67,32 @@ def test_only_whole_runs_on_a_quiet_machine_are_published(tmp_path: Path) -> Non
     store.write(results(foreign_share=(0.02,)), out, store.LATEST)
     page.publish(out, shown)
     assert store.read(shown / store.LATEST).medians["foreign_share"] == 0.02
+
+
+def test_a_run_of_some_parts_stands_beside_the_last_whole_one(
+    written: Path, tmp_path: Path
+) -> None:
+    out, shown = tmp_path / "out", tmp_path / "shown"
+    store.write(results(), out, store.LATEST)
+    page.publish(out, shown)
+    some = Results(spreads={"parked_requests": Spread((0.0,))})
+    some.run = results().run | {"parts": ["parked"], "began": "2026-02-01T00:00:00+00:00"}
+    for name in (store.LATEST, store.SOME_PARTS):
+        store.write(some, out, name)
+    page.publish(out, shown)
+    assert store.read(shown / store.LATEST).run == results().run
+    written.write_text(
+        "<!-- measured: parts -->\n<!-- /measured -->\n\n"
+        "<!-- measured: parts.machine -->\n<!-- /measured -->\n",
+        encoding="utf-8",
+    )
+    page.refresh(only_check=False, page=written, shown=shown)
+    text = written.read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if "| = 0 |" in line] == [
+        "| parked_requests | = 0 |  | 0 |  | met |"
+    ]
+    assert "| parts | parked |" in text
+    assert "native_ratio" not in text
 
 
 def test_the_last_three_complete_quiet_runs_stand_side_by_side(

@@ -56,6 +56,9 @@ BARS = {
     "conflict_ratio": "≤ 0.05",
     "conflict_ratio_idle": "≤ 0.05",
     "conflict_ratio_backlog": "≤ 0.05",
+    "watch_events_per_job_64": "≤ 6",
+    "flat_ratio_64": "≥ 0.6",
+    "conflict_ratio_64": "≤ 0.03",
     "operator_ms_per_event": "≤ 0.4 ms",
     "operator_growth_ratio": "≤ 1.3",
     "operator_rss_mib": "≤ 800 MiB",
@@ -65,6 +68,12 @@ BARS = {
     "start_rss_gateway_mib": "≤ 300 MiB",
     "api_alloc_kib_per_job": "≤ 1800 KiB",
     "jobs_s_per_api_core": "≥ 100",
+    "waits_writes": "= 9",
+    "parked_operator_ratio": "≤ 1.05",
+    "parked_worker_ms_s": "≤ 10 ms",
+    "parked_requests": "= 0",
+    "signal_p50_ratio": "≤ 5",
+    "plain_alloc_ratio": "≤ 1.01",
 }
 CEILING = {
     "raw_cores_busy": "≥ 0.95",

@@ -42,3 +42,16 @@ def test_the_page_says_of_each_fault_what_it_does_and_what_it_must_show() -> Non
     page = PAGE.read_text(encoding="utf-8")
     for fault in FAULTS:
         assert f"| `{fault.name}` | {fault.does} | {'; '.join(fault.shows)} |" in page
+
+
+def test_the_page_has_of_each_cell_that_it_holds_and_how_long_it_took_or_why_it_was_not_run() -> (
+    None
+):
+    run = PAGE.read_text(encoding="utf-8").partition("<!-- run -->")[2]
+    rows = [line.split("|")[1:-1] for line in run.splitlines() if line.startswith("| `")]
+    assert [row[0].strip(" `") for row in rows] == [cell.name for cell in CELLS]
+    for row in rows:
+        _, _, lost, doubled, broken, _, recovered, _, holds = (text.strip() for text in row)
+        if not holds.startswith("not run: "):
+            assert (lost, doubled, broken, holds) == ("0", "0", "0", "yes"), row
+            assert recovered.endswith(" s"), row

@@ -7,7 +7,7 @@ import pytest
 from support.objects.exports import an_object
 from support.parts.cli_shell import Shell
 
-LISTS = ("list", "watch", "queue list", "queue top", "cron list", "workers")
+LISTS = ("list", "watch", "queue list", "queue top", "cron list", "array list", "workers")
 
 
 def crowded(shell: Shell) -> Shell:

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from click import unstyle
 
-from asyncjob.cli.doctor import endpoints, installation, permissions, processes, stuck_jobs
+from asyncjob.cli.doctor import (
+    arrays,
+    endpoints,
+    installation,
+    permissions,
+    processes,
+    stuck_jobs,
+)
 from asyncjob.cli.doctor.examination import examine_jobs, is_reachable
 from asyncjob.cli.doctor.findings import (
     DoctorCode,
@@ -26,9 +33,10 @@ from asyncjob.cli.doctor.findings import (
 from asyncjob.cli.doctor.installation import EnforcementFacts, ProbeResult, differences
 from asyncjob.errors import UnknownOutcomeError
 from asyncjob.json_types import JsonObject
+from asyncjob.rest.resources import WorkerInfo
 from asyncjob.rules.policies import POLICIES
 from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
-from support.in_memory.fake_jobs import FakeJobs, a_job, a_queue, a_worker
+from support.in_memory.fake_jobs import FakeJobs, a_job, a_queue, a_worker, an_array
 
 NOW = datetime(2026, 11, 21, 20, 5, tzinfo=UTC)
 OK, WARNING, PROBLEM = Severity
@@ -240,6 +248,11 @@ def test_a_cluster_without_workers_is_a_warning_until_jobs_wait() -> None:
         ({"phase": "Running", "updated_at": "2026-11-21T20:00:00Z"}, OK),
         ({"phase": "Retrying", "next_attempt_at": "2026-11-21T20:00:00Z"}, PROBLEM),
         ({"phase": "Retrying", "next_attempt_at": "2026-11-21T20:04:00Z"}, OK),
+        ({"phase": "Pending", "deadline_at": "2026-11-21T20:00:00Z"}, PROBLEM),
+        ({"phase": "Pending", "deadline_at": "2026-11-21T20:04:00Z"}, OK),
+        ({"phase": "DeadLetter", "deadline_at": "2026-11-21T20:00:00Z"}, OK),
+        ({"phase": "Running", "deadline_at": "2026-11-21T19:05:00Z"}, OK),
+        ({"phase": "Running", "deadline_at": "2026-11-21T19:03:00Z"}, PROBLEM),
         ({"phase": "Queued", "cancelling": True, "updated_at": "2026-11-21T18:00:00Z"}, PROBLEM),
         ({"phase": "Queued"}, OK),
     ],
@@ -248,6 +261,68 @@ def test_jobs_that_stand_still_for_longer_than_anything_allows_are_problems(
     fields: dict[str, Any], verdict: Severity
 ) -> None:
     assert most_severe(stuck_jobs.check_stuck_jobs([a_job(**fields)], NOW)) is verdict
+
+
+THUMB_WORKER = a_worker(types=["thumb", "thumb/items", "thumb/index"])
+
+
+@pytest.mark.parametrize(
+    ("array", "workers", "code"),
+    [
+        pytest.param({"open_chunks": 2}, [THUMB_WORKER], "", id="goes on"),
+        pytest.param({}, [], "doctor.array-idle", id="no worker is another finding"),
+        pytest.param(
+            {"open_chunks": 2}, [a_worker(types=["thumb"])], "doctor.no-item-handler", id="plain"
+        ),
+        pytest.param({}, [a_worker(types=["thumb"])], "doctor.no-item-handler", id="said once"),
+        pytest.param(
+            {"open_chunks": 2, "queue": "other"}, [a_worker()], "", id="no worker in its queue"
+        ),
+        pytest.param({}, [THUMB_WORKER], "doctor.array-idle", id="no chunk for minutes"),
+        pytest.param({"created_at": "2026-11-21T20:04:00Z"}, [THUMB_WORKER], "", id="no chunk yet"),
+        pytest.param(
+            {"started_at": "2026-11-21T20:04:00Z"}, [THUMB_WORKER], "", id="begun a minute ago"
+        ),
+        pytest.param({"suspended": True}, [a_worker(types=["thumb"])], "", id="suspended"),
+        pytest.param({"phase": "Succeeded"}, [a_worker(types=["thumb"])], "", id="has ended"),
+        pytest.param({"phase": "Failed"}, [THUMB_WORKER], "doctor.arrays-failed", id="failed"),
+        pytest.param(
+            {"phase": "Failed", "redriving": True, "open_chunks": 1},
+            [THUMB_WORKER],
+            "",
+            id="failed, and is redriven",
+        ),
+    ],
+)
+def test_an_array_that_does_not_go_on_is_found_and_why(
+    array: dict[str, Any], workers: list[WorkerInfo], code: str
+) -> None:
+    (found,) = arrays.check_arrays([an_array(**array)], processes.types_by_queue(workers), NOW)
+    assert (found.code, found.severity is OK) == (code, not code)
+    assert not code or "thumbs" in found.message
+
+
+def test_arrays_are_counted_and_none_is_nothing_to_speak_of() -> None:
+    assert arrays.check_arrays([], {}, NOW) == []
+    two = [an_array(open_chunks=1), an_array("b", "Succeeded")]
+    (found,) = arrays.check_arrays(two, {}, NOW)
+    assert found.message == "1 under way, none stands still and none has failed"
+    (found,) = arrays.check_arrays(two, {}, NOW, complete=False)
+    assert found.message == "1 of the newest 2 under way, none stands still and none has failed"
+    failed = [an_array(name, "Failed", reason="ItemsFailed") for name in "abcd"]
+    (found,) = arrays.check_arrays(failed, {}, NOW)
+    assert found.message == (
+        "4 have failed and wait for a person: "
+        "a (ItemsFailed), b (ItemsFailed), c (ItemsFailed) and 1 more"
+    )
+
+
+def test_a_chunk_that_waits_is_its_arrays_concern_and_not_said_again() -> None:
+    jobs = FakeJobs().add(a_job("thumbs-0", type="thumb/items"), a_job("x", type="thumb"))
+    jobs.all_workers = [a_worker()]
+    jobs.all_arrays["thumbs"] = an_array(open_chunks=1)
+    found = [(one.check, one.code) for one in examine_jobs(jobs, NOW) if one.code]
+    assert found == [("Job types", "doctor.no-handler"), ("Arrays", "doctor.no-item-handler")]
 
 
 def test_dead_letters_are_a_warning() -> None:

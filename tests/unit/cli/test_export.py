@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.client.connection import Answer
-from asyncjob.deep_json import loads
+from asyncjob.deep_json import TruncatedObject, loads
 from asyncjob.errors import UnknownOutcomeError
-from support.objects.exports import a_job, a_queue, a_schedule
+from asyncjob.json_types import as_object
+from support.objects.exports import a_job, a_queue, a_schedule, an_array
 from support.parts.cli_shell import Shell
 
 
@@ -54,7 +56,12 @@ def test_an_export_holds_all_that_is_known_and_how_much_that_is(
     assert kept["status"]["checkpoint"] == {"row": 7}
     del kept["metadata"]["managedFields"]
     assert objects[3] == kept
-    assert end["counts"] == {"AsyncQueue": 1, "AsyncCronJob": 1, "AsyncJob": 2}
+    assert end["counts"] == {
+        "AsyncQueue": 1,
+        "AsyncCronJob": 1,
+        "AsyncArray": 0,
+        "AsyncJob": 2,
+    }
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -149,6 +156,49 @@ def test_what_is_too_deep_is_left_out_and_named_and_all_else_is_written(
     assert shell("restore", str(file), "--dry-run").exit_code == 0
 
 
+def a_job_with_signals(name: str, **payloads: Any) -> Any:
+    sent = {key: {"sentBy": "ada", "payload": value} for key, value in payloads.items()}
+    return a_job(name, signals=sent)
+
+
+def test_a_signal_that_is_too_much_keeps_no_job_out_of_an_export(shell: Shell) -> None:
+    shell.cluster.store(a_job_with_signals("told", deep=nested(800), large="x" * 20_000, ok=[1]))
+    result = shell("export")
+    assert (result.exit_code, names(result.stdout)) == (0, ["told"])
+    [line] = [one for one in lines(result.stdout) if one.get("kind") == "AsyncJob"]
+    assert line["spec"]["signals"] == {
+        "deep": {"sentBy": "ada", "payloadRefused": "its payload is nested deeper than 64 levels"},
+        "large": {
+            "sentBy": "ada",
+            "payloadRefused": "its payload has 20002 bytes, 16384 are allowed",
+        },
+        "ok": {"sentBy": "ada", "payload": [1]},
+    }
+
+
+def test_a_signal_that_was_not_read_as_a_whole_keeps_no_job_out_of_an_export(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page is read to 31 levels: the object is the third, the payload of a signal the 7th."""
+    sent = {"cut": nested(25), "whole": nested(24)}
+    shell.cluster.store(a_job_with_signals("told", **sent), a_job("beside", payload=nested(27)))
+    whole = shell.cluster.do
+
+    def cut(step: Any) -> Answer:
+        answer = whole(step)
+        body = TruncatedObject(as_object(answer.body))
+        body.levels = 31
+        return replace(answer, body=body)
+
+    monkeypatch.setattr(shell.cluster, "do", cut)
+    result = shell("export")
+    assert names(result.stdout) == ["told"], result.stderr
+    assert "left out: AsyncJob tests/beside: nested too deeply" in result.stderr
+    [line] = [one for one in lines(result.stdout) if one.get("kind") == "AsyncJob"]
+    assert line["spec"]["signals"]["whole"]["payload"] == nested(24)
+    assert line["spec"]["signals"]["cut"].keys() == {"sentBy", "payloadRefused"}
+
+
 def test_what_could_not_be_read_as_a_whole_is_not_written_as_if_it_were(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,3 +241,25 @@ def test_a_file_that_cannot_be_written_is_named(shell: Shell, tmp_path: Path) ->
     assert result.stderr.endswith(
         "/no/file: No such file or directory (asyncjob explain configuration)\n"
     )
+
+
+def test_arrays_are_in_it_as_well(shell: Shell) -> None:
+    shell.cluster.store(an_array("thumbs", status={"next": 4}), a_job("a"))
+    result = shell("export")
+    assert result.stderr.startswith("exported 1 array and 1 job (1 Queued) of namespace tests")
+    _, array, _, end = lines(result.stdout)
+    assert (array["kind"], array["status"]) == ("AsyncArray", {"phase": "Running", "next": 4})
+    assert end["counts"] == {
+        "AsyncQueue": 0,
+        "AsyncCronJob": 0,
+        "AsyncArray": 1,
+        "AsyncJob": 1,
+    }
+
+
+def test_a_cluster_whose_types_are_older_than_arrays_is_exported_without(shell: Shell) -> None:
+    shell.cluster.unknown = "asyncarrays"
+    shell.cluster.store(a_job("a"))
+    assert names(shell.ok("export")) == ["a"]
+    shell.cluster.unknown = "asyncjobs"
+    assert shell("export").exit_code == ExitCode.NOT_FOUND

@@ -10,7 +10,7 @@ from asyncjob.cli.backup import reader
 from asyncjob.cli.backup.export_file import HEADER_KIND
 from asyncjob.errors import ForbiddenError, InvalidError
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name
-from support.objects.exports import a_file, a_job, a_queue, a_schedule, an_object
+from support.objects.exports import a_file, a_job, a_queue, a_schedule, an_array, an_object
 from support.parts.cli_shell import Shell
 
 SUSPENDED = {"asyncjob.dev/restored": "suspended"}
@@ -34,7 +34,9 @@ def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
         "finalizers": ["example.org/stay"],
     }
     status = {"attempt": 2, "firstStartTime": "2026-11-21T19:00:00Z", "checkpoint": 7}
-    job = a_job("a", "Running", meta=meta, status=status, payload=[1], redrive=2, rerun=1)
+    sent = {"approval": {"sentBy": "ada", "payload": True}}
+    spec: dict[str, Any] = {"payload": [1], "redrive": 2, "rerun": 1, "signals": sent}
+    job = a_job("a", "Running", meta=meta, status=status, **spec)
     file = a_file(tmp_path, job)
 
     result = shell("restore", file)
@@ -46,7 +48,7 @@ def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
         "metadata": {
             "name": "a",
             "namespace": "tests",
-            "labels": {"team": "mail", **SUSPENDED},
+            "labels": {"team": "mail", **SUSPENDED, "asyncjob.dev/shard": "15"},
             "annotations": {
                 "asyncjob.dev/submitted-content": "abc",
                 "asyncjob.dev/restored-from": "old-a",
@@ -59,7 +61,8 @@ def test_what_comes_back_is_what_was_asked_for_and_nothing_of_what_became_of_it(
     said = result.stdout.splitlines()
     assert said[0] == "restored 1 job"
     assert said[1].startswith("1 job had started, 1 of them with a checkpoint: a status cannot be")
-    assert [line.split(":")[1].split()[0] for line in said[2:]] == ["reruns", "owner", "finalizers"]
+    noted = [line.split(":")[1].split()[0] for line in said[2:]]
+    assert noted == ["reruns", "signals", "owner", "finalizers"]
 
 
 def test_the_finished_are_left_out_and_counted(shell: Shell, tmp_path: Path) -> None:
@@ -83,6 +86,52 @@ def test_the_finished_are_left_out_and_counted(shell: Shell, tmp_path: Path) -> 
     assert set(shell.cluster.of("AsyncJob")) == {"going-on", "pending", "scheduled", "retrying"}
     shell.ok("restore", file, "--dead-letters")
     assert "dead" in shell.cluster.of("AsyncJob")
+
+
+def test_arrays_come_back_suspended_and_their_chunks_do_not(shell: Shell, tmp_path: Path) -> None:
+    chunk = a_job("thumbs-0", "Running", meta={"labels": {"asyncjob.dev/array-uid": "old-thumbs"}})
+    going_on = an_array("thumbs", status={"next": 4, "succeeded": 2}, redrive=1, parallelism=3)
+    new = an_array("new", "Pending", status={})
+    file = a_file(
+        tmp_path,
+        *(going_on, new, chunk),
+        *(an_array(phase.lower(), phase) for phase in ("Succeeded", "Failed", "Cancelled")),
+        an_array("redriven", "Failed", status={"redrives": 1}, redrive=2),
+    )
+    assert shell.ok("restore", file).splitlines() == [
+        "restored 3 arrays",
+        "left out, succeeded: 1",
+        "left out, cancelled: 1",
+        "left out, arrays that have failed (--dead-letters restores them): 1",
+        "left out, chunks of arrays, which create them again: 1",
+        "1 array had started: a status cannot be restored; all their items run again; "
+        "the file keeps the old status",
+    ]
+    assert not shell.cluster.of("AsyncJob")
+    arrays = shell.cluster.of("AsyncArray")
+    assert arrays.keys() == {"thumbs", "new", "redriven"}
+    assert (
+        arrays["thumbs"]["spec"].items()
+        >= {
+            "type": "thumb",
+            "items": {"count": 9},
+            "parallelism": 3,
+            "suspend": True,
+        }.items()
+    )
+    assert "redrive" not in arrays["thumbs"]["spec"]
+    assert arrays["thumbs"]["metadata"]["labels"] == SUSPENDED
+    shell.ok("restore", file, "--dead-letters")
+    assert "failed" in shell.cluster.of("AsyncArray")
+
+
+def test_an_array_that_no_cluster_would_take_is_named(shell: Shell, tmp_path: Path) -> None:
+    result = shell("restore", a_file(tmp_path, an_array("thumbs", items={"count": 0})))
+    assert result.exit_code == 2
+    assert "spec.items.count" in result.stderr
+    assert "nothing was restored" in result.stderr
+    strange = shell("restore", a_file(tmp_path, an_array("thumbs", "Paused")))
+    assert "status.phase: 'Paused' is not known to this version" in strange.stderr
 
 
 def test_a_second_run_makes_nothing_twice_and_leaves_what_is_there(
@@ -138,8 +187,8 @@ T = "2026-11-21T00:00:00Z"
 
 def test_who_was_suspended_before_is_told_from_who_is_now(shell: Shell, tmp_path: Path) -> None:
     jobs = restored(shell, tmp_path, a_job("a", suspend=True), a_job("b"))
-    assert jobs["a"]["metadata"]["labels"] == {"asyncjob.dev/restored": "unchanged"}
-    assert jobs["b"]["metadata"]["labels"] == SUSPENDED
+    assert jobs["a"]["metadata"]["labels"]["asyncjob.dev/restored"] == "unchanged"
+    assert jobs["b"]["metadata"]["labels"] == {**SUSPENDED, "asyncjob.dev/shard": "26"}
 
 
 def test_children_are_left_to_a_parent_that_submits_them_again(
@@ -205,6 +254,16 @@ def test_who_had_begun_waits_for_nothing_and_has_met_its_deadline(
     assert jobs["b"]["spec"].keys() == {"type", "queue", "suspend", "notAfter", "dependsOn"}
 
 
+def test_a_deadline_counts_from_the_new_creation_and_that_is_said(
+    shell: Shell, tmp_path: Path
+) -> None:
+    file = a_file(tmp_path, a_job("limited", deadlineSeconds=60), a_job("plain"))
+    printed = shell.ok("restore", file)
+    assert "note: deadlineSeconds counts from the creation of the new job (limited)" in printed
+    jobs = restored(shell, tmp_path, a_job("a", deadlineSeconds=60))
+    assert jobs["a"]["spec"]["deadlineSeconds"] == 60
+
+
 def test_elsewhere_keys_find_their_jobs_again(shell: Shell, tmp_path: Path) -> None:
     keyed, row = key_name("tests", "k"), sequence_name(dedup_name_prefix("tests", "d"), 4)
     jobs = restored(
@@ -264,7 +323,10 @@ FIRST = {"kind": HEADER_KIND, "format": 1}
     [
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
-        ({"kind": "Pod"}, "kind: 'Pod' is not one of AsyncQueue, AsyncCronJob, AsyncJob"),
+        (
+            {"kind": "Pod"},
+            "kind: 'Pod' is not one of AsyncQueue, AsyncCronJob, AsyncArray, AsyncJob",
+        ),
         (a_job("a") | {"apiVersion": "v2"}, "apiVersion: 'v2' is not asyncjob.dev/v1alpha1"),
         (a_job("A b"), "metadata.name: "),
         (a_job("a", namespace="../x"), "metadata.namespace: '../x'"),

@@ -42,7 +42,7 @@ ALL = (
     *("--cancel-grace=4s", "--ttl=1h", "--concurrency-key=c", "--traceparent=t", "--suspend"),
     *("--max-retries=0", "--backoff=fixed", "--initial-delay=0", "--max-delay=1m", "--jitter=0"),
     *("--retry-on=Network", "--no-retry-on=Validation", "--no-retry-on=NotFound"),
-    *("--max-crashes=1", "--payload-secret=s/k", "--header=A=1", "--header=A=2"),
+    *("--max-crashes=1", "--deadline=2h", "--payload-secret=s/k", "--header=A=1", "--header=A=2"),
     *("--route-param=id=3", "--query-param=q=a=b"),
 )
 
@@ -75,6 +75,7 @@ def test_options_mean_what_they_say() -> None:
     assert made["payloadFrom"] == {"secretKeyRef": {"name": "s", "key": "k"}}
     assert made["request"]["headers"] == {"A": ["1", "2"]}
     assert made["request"]["queryParams"] == {"q": ["a=b"]}
+    assert made["deadlineSeconds"] == 7200
     assert (made["executionTimeoutSeconds"], made["notBefore"]) == (120, "2026-11-21T00:00:00Z")
 
 

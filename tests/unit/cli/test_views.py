@@ -280,3 +280,21 @@ def test_a_job_shows_its_steps_with_time_and_size() -> None:
     assert lines[first + 1] == "charge   20:00:02   1         2s     12"
     assert lines[first + 2] == "read     20:00:02   2         2s     70000, offloaded"
     assert not any(line.startswith("STEP") for line in job_detail(a_job(), LOOK))
+
+
+def test_a_job_shows_its_waits_with_their_ends() -> None:
+    waits = [
+        {"key": "nap", "kind": "Sleep", "until": "2026-11-21T20:00:02Z", "over": True},
+        {"key": "approval", "kind": "Signal", "until": "2026-11-21T20:09:00Z"},
+    ]
+    lines = list(job_detail(a_job(waits=waits), LOOK))
+    first = lines.index("WAIT       KIND     UNTIL      OVER")
+    assert lines[first + 1] == "nap        Sleep    20:00:02   yes"
+    assert lines[first + 2].rstrip() == "approval   Signal   20:09:00"
+    assert not any(line.startswith("WAIT") for line in job_detail(a_job(), LOOK))
+
+
+def test_the_deadline_of_a_job_is_shown() -> None:
+    job = a_job(deadline_at="2026-11-21T20:09:00Z")
+    assert any("Deadline" in line for line in job_detail(job, LOOK))
+    assert not any("Deadline" in line for line in job_detail(a_job(), LOOK))

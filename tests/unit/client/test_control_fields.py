@@ -1,5 +1,6 @@
 """Asking things of jobs that change meanwhile, and answers that are lost."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -71,6 +72,62 @@ def test_a_redrive_whose_answer_is_lost_is_not_made_twice() -> None:
     api.meanwhile = act
     run(jobs(api).redrive("j"))
     assert spec(api)["redrive"] == 3
+
+
+@pytest.mark.parametrize(("seconds", "refused"), [(60, True), (61, False)])
+def test_a_dead_letter_is_redriven_before_its_deadline_only(seconds: int, *, refused: bool) -> None:
+    api = fake_api("DeadLetter", {"deadlineSeconds": seconds})
+    client = client_of(api, now=datetime(2026, 1, 1, 0, 1, tzinfo=UTC))
+    if not refused:
+        run(client.redrive("j"))
+        assert spec(api)["redrive"] == 1
+        return
+    with pytest.raises(JobStateError, match="job j is not redriven: its deadline passed at 2026-"):
+        run(client.redrive("j"))
+    report = run(client.redrive_many())
+    assert [failure.id for failure in report.failed] == ["j"]
+    assert "redrive" not in spec(api)
+    run(client.dismiss("j"))
+
+
+@pytest.mark.parametrize("client_is_ahead", [600, -600])
+@pytest.mark.parametrize(("seconds", "refused"), [(60, True), (61, False)])
+def test_a_deadline_is_a_time_of_the_api_servers_clock_and_not_of_the_clients(
+    seconds: int, client_is_ahead: int, *, refused: bool
+) -> None:
+    api = fake_api("DeadLetter", {"deadlineSeconds": seconds})
+    api.date = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
+    client = client_of(api, now=api.date + timedelta(seconds=client_is_ahead))
+    report = run(client.redrive_many(dry_run=True))
+    assert (report.done, [one.id for one in report.failed]) == (
+        ([], ["j"]) if refused else (["j"], [])
+    )
+    if refused:
+        with pytest.raises(JobStateError, match="its deadline passed at"):
+            run(client.redrive("j"))
+    else:
+        run(client.redrive("j"))
+    assert spec(api).get("redrive", 0) == (0 if refused else 1)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_dead_letters_past_their_deadline_keep_no_place_from_those_behind_them(
+    *, dry_run: bool
+) -> None:
+    api = FakeApi()
+    for number in range(6):
+        late = {"deadlineSeconds": 1} if number < 3 else {}
+        letter = stored(f"j{number}", {"phase": "DeadLetter"}, **late)
+        letter["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{number}Z"
+        api.put(letter)
+    client = client_of(api, now=datetime(2026, 1, 1, 1, tzinfo=UTC))
+    report = run(client.redrive_many(limit=2, dry_run=dry_run))
+    assert (report.matched, report.done) == (5, ["j3", "j4"]), "what is left is 1: j5"
+    assert [one.id for one in report.failed] == ["j0", "j1"]
+    assert "its deadline passed at 2026-" in report.failed[0].detail
+    assert len(api.writes) == (0 if dry_run else 2)
+    dismissed = run(client.dismiss_many(limit=2, dry_run=True))
+    assert (dismissed.done, dismissed.failed) == (["j0", "j1"], [])
 
 
 @pytest.mark.parametrize("control", ["redrive", "dismiss"])

@@ -38,6 +38,7 @@ def test_times_are_moments_and_spans_are_seconds() -> None:
         not_before=timedelta(minutes=1),
         not_after=datetime(2026, 1, 1, 3, tzinfo=zone),
         timeout=timedelta(minutes=2),
+        deadline=timedelta(hours=1),
         queue_timeout=30,
         lease=timedelta(seconds=10.4),
         ttl=timedelta(days=1),
@@ -49,7 +50,7 @@ def test_times_are_moments_and_spans_are_seconds() -> None:
     )
     assert (job.execution_timeout_seconds, job.queue_timeout_seconds) == (120, 30)
     assert (job.lease_duration_seconds, job.ttl_seconds_after_finished) == (10, 86_400)
-    assert job.cancel_grace_seconds == 0
+    assert (job.cancel_grace_seconds, job.deadline_seconds) == (0, 3600)
 
 
 def test_a_time_without_a_zone_is_refused_by_its_field() -> None:

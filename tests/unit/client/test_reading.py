@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from asyncjob.deep_json import TRUNCATED_TEXT
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.rest.job_reading import job_of, summary_of
 from asyncjob.rest.listing import (
@@ -36,6 +37,11 @@ def test_a_finished_job_says_how_it_ended_and_when() -> None:
     assert (cancelled.cancelled_at, cancelled.cancelling) == (end, False)
     dismissed = job_of(stored(status={"phase": "DeadLetter", **status}, cancel=True))
     assert dismissed.cancelling
+
+
+def test_the_deadline_of_a_job_is_told_as_a_time() -> None:
+    assert summary_of(stored(deadlineSeconds=90)).deadline_at == "2026-01-01T00:01:30.000Z"
+    assert job_of(stored()).deadline_at is None
 
 
 def test_history_begins_with_the_creation() -> None:
@@ -91,6 +97,28 @@ def test_steps_are_told_in_their_order_and_their_results_to_those_allowed_only()
     assert [(step.key, step.size_bytes) for step in bare.steps] == [("b", 5), ("a", 5), ("c", 5)]
     assert {step.result for step in bare.steps} | {step.result_ref for step in bare.steps} == {None}
     assert job_of(stored()).steps == []
+
+
+def test_waits_are_told_by_their_ends_and_a_schema_is_cut_where_it_is_nested_deeply() -> None:
+    deep: Any = {"type": "object"}
+    for _ in range(300):
+        deep = {"items": deep}
+    waits = {
+        "a": {"kind": "Signal", "until": "2026-11-21T20:09:00Z"},
+        "b": {"kind": "Sleep", "until": "2026-11-21T20:00:00Z", "over": True},
+    }
+    waiting = [
+        {"kind": "Signal", "key": "a", "payloadSchema": {"type": "boolean"}},
+        {"kind": "Signal", "key": "c", "payloadSchema": deep},
+    ]
+    job = job_of(stored(status={"waits": waits, "waiting": waiting}))
+    assert [(one.key, one.kind, one.over) for one in job.waits] == [
+        ("b", "Sleep", True),
+        ("a", "Signal", False),
+    ]
+    assert job.waiting[0].payload_schema == {"type": "boolean"}
+    assert len(job.model_dump_json()) < 3000
+    assert job_of(stored()).waits == []
 
 
 def test_a_queue_tells_its_numbers() -> None:
@@ -174,3 +202,14 @@ def test_a_cursor_comes_back_as_it_was_and_nonsense_is_refused() -> None:
     for nonsense in ("", "x", "ä", encode_cursor(("a", "b"))[:-3], "W10", "WzEsMiwzXQ"):
         with pytest.raises(BadCursorError):
             decode_cursor(nonsense)
+
+
+@pytest.mark.parametrize("levels", [101, 260, 1000])
+def test_a_job_is_shown_however_deep_a_signal_is(levels: int) -> None:
+    deep: Any = 1
+    for _ in range(levels):
+        deep = [deep]
+    sent = {"b": {"sentBy": "ada", "payload": deep}, "a": {"sentBy": "bob"}}
+    shown = job_of(stored(signals=sent)).signals
+    assert [(one.name, one.sent_by) for one in shown] == [("a", "bob"), ("b", "ada")]
+    assert TRUNCATED_TEXT in str(shown[1].payload)

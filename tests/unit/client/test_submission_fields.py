@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from asyncjob.models import AsyncJobSpec
 from asyncjob.rest.submission import Submission
 
-LATER = {"cancel", "cancel_cascade", "redrive", "rerun"}
+LATER = {"cancel", "cancel_cascade", "redrive", "rerun", "signals"}
 """Control fields of a job that exists."""
 
 OPERATORS = {"rerun_of"}

@@ -1,8 +1,10 @@
 import pytest
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.models.job_status import JobError, Progress
-from asyncjob.rest.jobs import Job, Link, StepInfo
+from asyncjob.models.job_status import JobError, Progress, Waiting
+from asyncjob.rest.job_records import SignalInfo, StepInfo, WaitInfo
+from asyncjob.rest.jobs import Job, Link
+from asyncjob_gateway.dashboard.formatting import MAX_JSON_CHARS
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.permissions import Permissions
 from asyncjob_gateway.dashboard.views.job import JobPage, available_actions, make_job_page
@@ -74,15 +76,98 @@ def test_payload_and_result_are_shown_to_those_allowed_only() -> None:
     assert hidden.payload_hidden
 
 
-def test_steps_are_listed_with_time_and_size_also_where_results_are_hidden() -> None:
+def test_steps_and_waits_are_one_list_in_the_order_of_their_times() -> None:
     step = StepInfo(
         key="charge", attempt=2, started_at=before(9), completed_at=before(5), size_bytes=12_345
     )
+    waits = [
+        WaitInfo(key="nap", kind="Sleep", until=before(7), over=True),
+        WaitInfo(key="late", kind="Signal", until=before(3), over=True),
+        WaitInfo(key="came", kind="Signal", until=before(-20)),
+        WaitInfo(key="approval", kind="Signal", until=before(-60)),
+    ]
+    waiting = [
+        Waiting(kind="Signal", key="approval", until=before(-60)),
+        Waiting(kind="Children", key="child pack"),
+    ]
+    job = whole(steps=[step], waits=waits, waiting=waiting, phase=Phase.PENDING)
+
     for allowed in (Permissions(read_payload=True), Permissions()):
-        (row,) = shown(whole(steps=[step]), allowed).steps
-        assert (row.key, row.attempt, row.took, row.size) == ("charge", 2, "4 s", "12,345 bytes")
-        assert row.at
-    assert shown(whole()).steps == []
+        rows = shown(job, allowed).records
+        assert [(one.kind, one.key, one.state) for one in rows] == [
+            ("Sleep", "nap", "over"),
+            ("Step", "charge", "done"),
+            ("Signal", "late", "timed out"),
+            ("Signal", "came", "has time until"),
+            ("Signal", "approval", "is waited for until"),
+            ("", "child pack", "is waited for"),
+        ]
+        assert rows[1].more == "attempt 2, took 4 s, result of 12,345 bytes"
+        assert [bool(one.at) for one in rows] == [True] * 5 + [False]
+        assert [one.key for one in rows if one.is_open] == ["approval", "child pack"]
+    assert shown(whole()).records == []
+
+
+def test_signals_are_listed_with_who_sent_them_and_payloads_only_for_those_allowed() -> None:
+    told = whole(signals=[SignalInfo(name="go", sent_by="ada", sent_at=before(5), payload=[1])])
+
+    [row] = shown(told).signals
+    assert (row.name, row.sender, row.text, row.was_cut) == ("go", "ada", "[\n  1\n]", False)
+    assert row.at
+    assert shown(told, Permissions()).signals[0].text == ""
+    assert shown(whole()).signals == []
+
+
+def test_of_a_signal_that_is_long_to_read_it_is_said_that_it_was_cut() -> None:
+    long = [[1] * 10] * 1000
+    told = whole(signals=[SignalInfo(name="go", sent_by="ada", payload=long)])
+
+    [row] = shown(told).signals
+    assert (len(row.text), row.was_cut) == (MAX_JSON_CHARS, True)
+    [hidden] = shown(told, Permissions()).signals
+    assert (hidden.text, hidden.was_cut) == ("", False)
+
+
+def test_what_a_parked_job_waits_for_is_a_fact_and_fills_the_form() -> None:
+    waits = [
+        Waiting(kind="Sleep", key="nap", until=before(-60)),
+        Waiting(kind="Signal", key="go"),
+        Waiting(kind="Signal", key="late", until=before(-60)),
+        Waiting(kind="Children", key="child pack-1 (timed)", until=before(-60)),
+    ]
+    page = shown(whole(phase=Phase.PENDING, waiting=waits))
+
+    assert [one.name for one in page.wanted] == ["go", "late"]
+    facts = {fact.name: fact for fact in page.facts}
+    assert facts["Waits for"].value == "Signal go"
+    assert facts["Signal late times out"].time
+    assert facts["Sleep nap is over"].time
+    assert facts["child pack-1 (timed) times out"].time
+    assert shown(whole()).wanted == []
+
+
+@pytest.mark.parametrize(("parks", "text"), [(0, "5"), (1, "5 (1 park)"), (4, "5 (4 parks)")])
+def test_attempts_say_how_many_of_them_were_parks(parks: int, text: str) -> None:
+    facts = {fact.name: fact.value for fact in shown(whole(attempt=5, parks=parks)).facts}
+    assert facts["Attempts"] == text
+
+
+def test_the_deadline_is_a_fact() -> None:
+    facts = {fact.name: fact for fact in shown(whole(deadline_at=before(-60))).facts}
+    assert facts["Deadline"].time
+    assert "Deadline" not in {fact.name for fact in shown(whole()).facts}
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("control", [True, False])
+def test_a_signal_is_offered_while_a_job_takes_one_to_those_who_may(
+    phase: Phase, control: bool
+) -> None:
+    ended = phase in {Phase.SUCCEEDED, Phase.DEAD_LETTER, Phase.CANCELLED}
+    allowed = Permissions(control=control)
+
+    assert available_actions(whole(phase=phase), allowed, may_signal=True).signal is not ended
+    assert not available_actions(whole(phase=phase), allowed).signal
 
 
 def test_the_reason_is_not_told_twice() -> None:

@@ -145,6 +145,28 @@ def test_only_a_child_that_says_so_has_survived() -> None:
     assert len(verdicts) == len(trials)
 
 
+def test_a_child_that_waits_for_a_processor_is_not_idle() -> None:
+    processor = {min(os.sched_getaffinity(0))}
+
+    def hog() -> Verdict:
+        os.sched_setaffinity(0, processor)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            pass
+        return Verdict.SURVIVED
+
+    def starving() -> Verdict:
+        os.sched_setaffinity(0, processor)
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        while time.process_time() < 0.2:
+            pass
+        return Verdict.SURVIVED
+
+    trials = [Trial("hog", hog, 60), Trial("starving", starving, 60)]
+    verdicts = dict(run_forked(trials, jobs=2, idle_seconds=1))
+    assert verdicts == {"hog": Verdict.SURVIVED, "starving": Verdict.SURVIVED}
+
+
 def test_tests_are_chosen_by_what_they_reach_and_measured_again_where_they_change(
     tmp_path: Path,
 ) -> None:

@@ -25,7 +25,7 @@ RULES = ROOT / "sdk/src/asyncjob/rules"
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 CODE_NAME = re.compile(r"`([A-Za-z_][\w.]*\(\)|[A-Z][A-Z_]{2,}|[A-Z][a-z]+[A-Za-z]*(?:\.\w+)*)`")
-CRD_FIELD = re.compile(r"Async(?:Job|Queue|CronJob)(?:\.(?:spec|status)\.[\w.]+)?")
+CRD_FIELD = re.compile(r"Async(?:Job|Queue|CronJob|Array)(?:\.(?:spec|status)\.[\w.]+)?")
 
 
 @dataclass(frozen=True)

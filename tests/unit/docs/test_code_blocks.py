@@ -40,6 +40,8 @@ RUN_BY: Mapping[str, str] = {
     "docs/how-to/share-resources.md": "tests/unit/docs/test_pages.py",
     "docs/how-to/fan-out.md": "tests/unit/docs/test_pages.py",
     "docs/how-to/take-steps.md": "tests/unit/docs/test_steps_page.py",
+    "docs/explanation/coming-from/dbos.md": "tests/unit/docs/test_coming_from_pages.py",
+    "docs/explanation/coming-from/temporal.md": "tests/unit/docs/test_coming_from_pages.py",
     "docs/how-to/test-handlers.md": "tests/unit/testing/test_docs.py",
     "docs/how-to/use-the-client.md": "tests/contract/clients/test_docs.py",
     "docs/explanation/submitting-once.md": "tests/contract/clients/test_docs.py",
@@ -57,7 +59,10 @@ EXCERPTS: Mapping[str, str] = {
 }
 """Pages whose Python is cut out of files of a folder."""
 
-WITH_A_STAND_IN: Mapping[str, str] = {"sdk/README.md": "JobsClient"}
+WITH_A_STAND_IN: Mapping[str, str] = {
+    "sdk/README.md": "JobsClient",
+    "docs/how-to/many-items.md": "JobsClient",
+}
 """Pages whose Python is run with something in the place of a class that has the same methods."""
 
 WRONG_ON_PURPOSE: Mapping[tuple[str, str], str] = {

@@ -25,18 +25,22 @@ PACKAGES = (asyncjob, asyncjob_gateway, asyncjob_operator, asyncjob_worker)
 
 ELSEWHERE: Mapping[str, str] = {
     "with each field, on the pages of the resources": """
-        policy.MAX_DURATION_SECONDS names.MAX_NAME_LENGTH addresses.MAX_ADDRESS_LENGTH
+        policy.MAX_DURATION_SECONDS policy.MAX_DEADLINE_SECONDS
+        names.MAX_NAME_LENGTH addresses.MAX_ADDRESS_LENGTH
         options.MAX_RESERVATIONS reservation.MAX_RESERVED_RUNS reservation.MAX_CLAIMS
         status.MAX_ACTIVE_LISTED status.MAX_MESSAGE_LENGTH due_runs.MAX_MISSED
+        item_index.MAX_OFFSETS item_index.MAX_VERSION_LENGTH store.MAX_VERSION_LENGTH
         queue_stats.MAX_INT32 manifests.MAX_DEPENDENCIES derived_jobs.MAX_LABEL_LENGTH
-        options.MAX_LABEL_LENGTH
+        options.MAX_LABEL_LENGTH state.MAX_MESSAGE_LENGTH job.MAX_SENDER_LENGTH
     """,
     "the same bound as one on the page": """
         child_manifest.MAX_PAYLOAD_BYTES handler.MAX_JSON_LEVELS job_rules.MAX_HISTORY
-        history_file.MAX_LINE_BYTES metrics.MAX_TYPES job_metrics.MAX_QUEUE_TYPES
+        counting.MAX_RANGES history_file.MAX_LINE_BYTES metrics.MAX_TYPES
+        job_metrics.MAX_QUEUE_TYPES
     """,
     "a text, cut where it is written or shown": """
         phase_change.MAX_ERROR_TYPE_LENGTH store.MAX_ERROR_TEXT_LENGTH events.MAX_MESSAGE_LENGTH
+        arrays.MAX_RANGE_CHARACTERS
         events.MAX_SUBJECT_LENGTH yaml_loader.MAX_SHOWN_KEY detail.MAX_PAYLOAD_CHARACTERS
         explanation.MAX_WIDTH deep_json.MAX_SHOWN_LEVELS kopf_session.MAX_LOGGED
         kopf_text.MAX_PASSED_BYTES kopf_text.MAX_PASSED_BRACKETS
@@ -59,23 +63,26 @@ ELSEWHERE: Mapping[str, str] = {
         following.MAX_STREAM_SILENCE_SECONDS changes.MAX_WRITE_TRIES recorder.MAX_WATCH_FAILURES
         informer.MAX_WATCH_FAILURES pacing.MAX_OUTAGE_BACKOFF pacing.MAX_RETRY_AFTER
         watch.MAX_SILENCE_SECONDS workqueue.MAX_REFUSED_BACKOFF now.MAX_WALL_CLOCK_WAIT
+        now.MAX_SERVER_CLOCK_WAIT
         kopf_session.MAX_RETRY_BACKOFF preflight.MAX_TRIES loops.MAX_SLEEP loops.MAX_WATCH_PAUSE
-        quarantine.MAX_PAUSE selector.MAX_TAKEOVER_DELAY_SECONDS child_jobs.MAX_POLL_SECONDS
+        quarantine.MAX_PAUSE selector.MAX_TAKEOVER_DELAY_SECONDS child_poller.MAX_POLL_SECONDS
         results.MAX_STORE_REFUSALS outcome_writer.MAX_OUTCOME_REFUSALS ownership.MAX_CHECKS
+        shard_watches.MAX_PASSED_OVER signals.MAX_TRIES
     """,
     "how much is done at once; the rest waits, and is not refused": """
         paging.MAX_PAGE_OBJECTS paging.MAX_PAGE_BYTES components.MAX_PER_LANE
         cron_job_reconciler.MAX_READ_BY_NAME job_evaluator.MAX_EVALUATED_AT_ONCE
         retention.MAX_CONCURRENT_DELETIONS workqueue.MAX_CONCURRENT_RECONCILES
         workqueue.MAX_PER_NAMESPACE process.MAX_CONNECTIONS child_jobs.MAX_CONCURRENT_SUBMITS
-        load.MAX_LARGE_BYTES
+        load.MAX_LARGE_BYTES array_reconciler.MAX_EFFECTS advance.MAX_CHUNK_RANGES
+        items.MAX_TURN_SECONDS
     """,
     "how much is remembered; what is forgotten is read again": """
         authentication.MAX_ACCEPTED_TOKENS review_cache.MAX_ENTRIES rates.MAX_KEYS
         jobs.MAX_REMEMBERED_DELETED versions.MAX_REMEMBERED_DELETED scheduled_jobs.MAX_NAMES
         scheduled_jobs.MAX_ORPHANS statuses.MAX_STATUSES preconditions.MAX_VERIFIED
         workqueue.MAX_TRACKED_ITEMS version_times.MAX_SAMPLES pending_queue.MAX_IDLE_KEYS
-        workers.MAX_REMEMBERED backlog.MAX_STALE_ENTRIES
+        workers.MAX_REMEMBERED backlog.MAX_STALE_ENTRIES earlier_children.MAX_RESULT_BYTES_KEPT
     """,
     "callers are told throttled or busy, as beyond the requests at once": """
         bodies.MAX_SLOW_BODIES bodies.MAX_SLOW_BODIES_PER_SENDER authentication.MAX_UNKNOWN_REVIEWS
@@ -90,7 +97,7 @@ ELSEWHERE: Mapping[str, str] = {
     "when something counts as failing, which the doctor, a probe or a log says": """
         processes.MAX_MISSED_LEASES stuck_jobs.MAX_SILENCE_SECONDS stuck_jobs.MAX_OVERDUE_SECONDS
         stuck_jobs.MAX_CANCELLING_SECONDS clock.MAX_SKEW_SECONDS health.MAX_MISSED_HEARTBEATS
-        worker.MAX_MISSED_HEARTBEAT_CHECKS
+        worker.MAX_MISSED_HEARTBEAT_CHECKS arrays.MAX_IDLE_SECONDS
     """,
 }
 """Bounds that are not on the page, by the reason why not."""
@@ -100,6 +107,7 @@ NOT_ON_THE_PAGE = [name for names in ELSEWHERE.values() for name in names.split(
 SCHEMAS: tuple[Any, ...] = (
     *(models.AsyncJobSpec, models.AsyncJobStatus, models.AsyncQueueSpec, models.AsyncQueueStatus),
     *(models.AsyncCronJobSpec, models.AsyncCronJobStatus),
+    *(models.AsyncArraySpec, models.AsyncArrayStatus),
 )
 BOUNDS = ("maxLength", "maxItems", "maxProperties", "maximum")
 
@@ -131,7 +139,7 @@ def test_every_bound_of_a_field_stands_in_its_row(model: Any) -> None:
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert fill(text, BLOCKS) == text
-    assert text.count("| --- | --- | --- |") == 5
+    assert text.count("| --- | --- | --- |") == 6
 
 
 def constants() -> list[tuple[str, str]]:

@@ -20,7 +20,8 @@ FOLDERS = ("sdk", "worker-image", "operator", "dev", "simulation", "chaos", "ben
 KNOWN_ELSEWHERE = {
     **dict.fromkeys(("mutmut", "nohup", "go"), "a program"),
     **dict.fromkeys(("edit", "view"), "a built-in ClusterRole of Kubernetes"),
-    **dict.fromkeys(("create", "patch", "operate", "control"), "a verb of RBAC, or one of ours"),
+    **dict.fromkeys(("create", "patch"), "a verb of RBAC"),
+    **dict.fromkeys(("operate", "control", "signal", "vouch"), "a verb of ours"),
     **dict.fromkeys(("configmaps", "secrets", "resourceNames"), "a word of RBAC"),
     **dict.fromkeys(("OOMKilled", "matchPolicy"), "a word of the Kubernetes API"),
     **dict.fromkeys(("self", "true"), "a word of CEL, or of a label's value"),

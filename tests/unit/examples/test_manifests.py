@@ -6,22 +6,25 @@ from typing import Any
 import pytest
 import yaml
 from examples.handlers import app
+from examples.handlers.order_book import Order
 from pydantic import ValidationError
 
 from asyncjob import AsyncCronJob, AsyncJob, AsyncQueue
 from asyncjob.lifecycle.derived_jobs import run_name
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.models import AsyncCronJobSpec
+from asyncjob.models.array import AsyncArray
 from asyncjob_operator.core.schedules.calendar import parse_schedule
 from asyncjob_operator.core.schedules.view import format_epoch
 from unit.examples.notes import ROOT
 
 EXAMPLES = ROOT / "examples"
 CRON = EXAMPLES / "nightly-report.yaml"
+ARRAY = EXAMPLES / "check-orders.yaml"
 QUEUES = [EXAMPLES / "api-queue.yaml", EXAMPLES / "queue.yaml"]
-JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {*QUEUES, CRON, EXAMPLES / "mistake.yaml"})
-SUBMITTED = {"words.count-file"}
-"""Types of jobs that nobody but a handler submits."""
+JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {*QUEUES, ARRAY, CRON, EXAMPLES / "mistake.yaml"})
+SUBMITTED = {"words.count-file", "order.check/index", "order.check/items"}
+"""Types of jobs that nobody but a handler or the operator submits."""
 
 CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))
 HOW_TO = ROOT / "docs/how-to/schedule-jobs.md"
@@ -82,6 +85,14 @@ def test_the_queues_fit_their_model_and_have_jobs() -> None:
     assert plain.spec.defaults is not None
     assert limited.spec.rate_limit is not None
     assert limited.metadata.name == load(EXAMPLES / "call-api.yaml")["spec"]["queue"]
+
+
+def test_the_array_fits_its_handler() -> None:
+    array = AsyncArray.model_validate(load(ARRAY))
+    assert f"{array.spec.type}/items" in app.handlers
+    assert array.spec.items.inline
+    for item in array.spec.items.inline:
+        Order.model_validate(item)
 
 
 def test_the_mistake_is_the_one_its_comment_names() -> None:

@@ -47,7 +47,8 @@ async def test_a_child_that_fails_is_the_end_of_its_parent(texts: Path) -> None:
     async with FakeCluster(app) as cluster:
         parent = await cluster.submit(TYPE, REQUEST)
         await cluster.run_until_idle()
-        assert (parent.phase, parent.attempt) == (Phase.DEAD_LETTER, 1)
+        assert (parent.phase, parent.status.retries) == (Phase.DEAD_LETTER, 0)
+        assert (parent.attempt, parent.status.parks) == (2, 1)  # until the last retry of the child
         assert parent.error is not None
         assert parent.error.category == "Dependency"
         failed = [child for child in parent.children if child.phase is Phase.DEAD_LETTER]

@@ -26,6 +26,7 @@ from asyncjob.cli.entry import root
 from asyncjob.errors import AsyncJobError, ForbiddenError, NoClusterError, code_of, message_of
 from asyncjob.explanations.catalog import catalog, explain, similar_codes
 from asyncjob.explanations.texts import Explanation, Kind, by_code, pages, read_page
+from asyncjob.lifecycle.arrays.phases import ArrayReason
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Reason
 from asyncjob.lifecycle.schedules import CronReason
 from asyncjob.lifecycle.transitions import TRANSITIONS
@@ -79,6 +80,7 @@ def in_code() -> dict[Kind, set[str]]:
         Kind.RULE: enforced_rules(),
         Kind.JOB_REASON: {reason.value for reason in Reason},
         Kind.CRON_REASON: {reason.value for reason in CronReason},
+        Kind.ARRAY_REASON: {reason.value for reason in ArrayReason},
         Kind.PROBLEM: {one.slug for one in PROBLEM_TYPES},
         Kind.ERROR: {*error_codes(), *FindingCode}
         - {one.code for one in catalog() if one.kind is not Kind.ERROR},
@@ -303,7 +305,9 @@ def test_a_problem_is_found_by_its_type() -> None:
 
 
 def test_a_code_that_two_kinds_have_is_explained_for_both() -> None:
-    assert [one.kind for one in explain("Suspended")] == [Kind.JOB_REASON, Kind.CRON_REASON]
+    assert [one.kind for one in explain("Suspended")] == [
+        *(Kind.JOB_REASON, Kind.CRON_REASON, Kind.ARRAY_REASON)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ INFO = JobInfo(
     parent=JobParent("p-uid", "p"),
     scheduled_time="2026-01-01T03:00:00.000Z",
     steps={"charge": {"sizeBytes": 2, "result": "ok"}},
+    waits={"cooling-off": {"kind": "Sleep", "until": "2026-01-02T03:00:00Z"}},
+    parks=1,
 )
 VIEW = ChildView(
     "c", "c1", "leaf", Phase.DEAD_LETTER, "Why", "words", 2, None, {"uri": "x"}, "E", "C", "m"

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from asyncjob.app.context import Stop
 from asyncjob.errors import InvalidError
+from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.step_records import MAX_STEP_BYTES, step_record
 from asyncjob.offload import Address
@@ -118,6 +119,74 @@ async def test_a_stopped_handler_begins_no_step_and_undoes_nothing(
     assert (move.target, move.reason) == (Phase.QUEUED, Reason.RELEASED)
     assert list(harness.written()) == ["before"]
     assert not (tmp_path / "undone").exists()
+
+
+@pytest.fixture
+def parking(harness: Harness) -> IsolatedAttempts:
+    """Return attempts in processes whose jobs may be parked."""
+
+    async def may_park(_: object) -> bool:
+        return True
+
+    async def read_object(_: str) -> JsonObject:
+        return {}
+
+    harness.answer({})
+    steps = harness.attempts.tools.steps
+    waits = replace(steps.waits, may_park=may_park, read_object=read_object)
+    harness.attempts.tools = replace(harness.attempts.tools, steps=replace(steps, waits=waits))
+    return harness.attempts
+
+
+TOLD: JsonObject = {"go": {"payload": 1, "sentBy": "ada"}}
+
+
+async def test_a_job_is_parked_for_all_that_its_process_waits_for(
+    parking: IsolatedAttempts,
+) -> None:
+    move = await parking.run(job("first-of", False))
+    assert move
+    waiting: Any = move.fields["waiting"]
+    assert [(one["kind"], one["key"]) for one in waiting] == [("Signal", "go"), ("Sleep", "day")]
+
+
+async def test_a_signal_that_is_there_parks_no_process_that_sleeps_too(
+    parking: IsolatedAttempts,
+) -> None:
+    for _ in range(3):
+        move = await parking.run(job("first-of", False, spec={"signals": TOLD}))
+        assert move
+        assert (move.target, move.fields.get("result")) == (Phase.SUCCEEDED, ["told"])
+
+
+async def test_what_a_process_waits_for_no_longer_does_not_wake_its_job(
+    parking: IsolatedAttempts,
+) -> None:
+    move = await parking.run(job("first-of", True, spec={"signals": TOLD}))
+    assert move
+    waiting: Any = move.fields["waiting"]
+    assert [(one["kind"], one["key"]) for one in waiting] == [("Signal", "then")]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("body", "sleep 'nap': a wait inside the body of step 'all'"),
+        ("dropped", "signal 'approval' was never awaited"),
+        ("kept", "step 'charge' does not fit its type"),
+    ],
+)
+async def test_a_process_that_misuses_waits_or_steps_ends_as_any_handler(
+    parking: IsolatedAttempts, harness: Harness, how: str, words: str
+) -> None:
+    kept = {"charge": step_record(attempt=1, started=NOW, now=NOW, size=1, result="odd")}
+    move = await parking.run(job("steps-misused", how, steps=kept))
+    assert move
+    assert (move.target, move.reason) == (Phase.DEAD_LETTER, Reason.NOT_RETRYABLE)
+    assert words in str(move.fields["message"])
+    error: Any = move.fields["error"]
+    assert error["type"] == "StepError"
+    assert harness.written() == {}
 
 
 @pytest.mark.parametrize("verb", StepVerb)

@@ -41,9 +41,14 @@ def test_a_job_that_says_nothing_is_a_new_one_in_the_default_queue() -> None:
     )
     counters = (job.attempt, job.retries, job.crashes, job.releases, job.redrives, job.reruns)
     assert counters == (0, 0, 0, 0, 0, 0)
+    assert (job.parks, job.waiting) == (0, ())
     flags = (job.deleting, job.admitted, job.has_dedup_key, job.gated, job.finished)
     assert not any(flags)
     assert (job.parent_uid, job.claim, job.reason, job.pending_message) == ("", "", "", "")
+
+
+def test_parks_are_counted_as_the_status_says() -> None:
+    assert view(status={"parks": 3}).parks == 3
 
 
 def test_a_spec_is_read_as_it_says() -> None:

@@ -123,6 +123,7 @@ def test_a_history_that_is_just_full_has_lost_nothing() -> None:
 def test_long_messages_are_cut_with_a_mark_and_shorter_in_the_history() -> None:
     moved = change_phase(view(Phase.QUEUED), Phase.PENDING, now=at(), message="m" * 5000)
     assert len(str(moved.fields["message"])) == 1024
+    assert moved.history_entry is not None
     assert len(str(moved.history_entry["message"])) == 256
     assert str(moved.history_entry["message"]).endswith("…")
 
@@ -195,3 +196,35 @@ def test_moves_outside_running_clear_the_admission(
 ) -> None:
     assert (decided.target, decided.reason) == (target, reason)
     assert decided.fields["admitted"] is None
+
+
+def test_every_change_of_phase_says_when_it_was_and_why() -> None:
+    change = change_phase(view(Phase.QUEUED), Phase.PENDING, now=at(3), reason=Reason.SUSPENDED)
+    assert change.fields == {
+        "phase": "Pending",
+        "reason": "Suspended",
+        "message": None,
+        "lastTransitionTime": at(3),
+        "lastUpdateTime": at(3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("reason", "stored"), [(None, "Cancelled"), (Reason.DUPLICATE, "Duplicate")]
+)
+def test_the_condition_has_the_reason_or_else_the_phase(reason: Reason | None, stored: str) -> None:
+    fields = change_phase(view(Phase.QUEUED), Phase.CANCELLED, now=at(3), reason=reason).fields
+    assert fields["conditions"] == [
+        {
+            "type": "Cancelled",
+            "status": "True",
+            "reason": stored,
+            "message": "",
+            "lastTransitionTime": at(3),
+        }
+    ]
+
+
+def test_a_message_is_cut_where_it_is_longer_than_the_schema_allows() -> None:
+    assert phase_change.truncate("x" * 1024) == "x" * 1024
+    assert phase_change.truncate("x" * 1025) == "x" * 1023 + "…"

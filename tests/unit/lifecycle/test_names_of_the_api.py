@@ -126,7 +126,7 @@ def test_a_rerun_takes_what_describes_the_work() -> None:
     not_taken = {
         "notBefore", "notAfter", "dependsOn", "deduplicationId", "deduplicationSeconds",
         "idempotencyKey", "traceparent", "tracestate", "cancel", "cancelCascade", "suspend",
-        "redrive", "rerun", "rerunOf",
+        "redrive", "rerun", "rerunOf", "signals",
     }  # fmt: skip
     assert set(field("asyncjobs", "spec")["properties"]) - not_taken == set(RERUN_FIELDS)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from asyncjob.lifecycle.derived_jobs import RERUN_FIELDS, is_rerun_of, rerun_manifest
 from asyncjob.models import AsyncJobSpec
+from asyncjob.shards import shard_of
 from support.objects.snapshots import raw
 
 LEFT_BEHIND = {
@@ -19,6 +20,7 @@ LEFT_BEHIND = {
     "suspend",
     "redrive",
     "rerun",
+    "signals",
 }
 
 
@@ -34,7 +36,11 @@ def test_a_rerun_is_linked_to_its_original() -> None:
     assert body == {
         "apiVersion": "asyncjob.dev/v1alpha1",
         "kind": "AsyncJob",
-        "metadata": {"name": "job-r1", "namespace": "ns"},
+        "metadata": {
+            "name": "job-r1",
+            "namespace": "ns",
+            "labels": {"asyncjob.dev/shard": str(shard_of("job-r1"))},
+        },
         "spec": {
             "type": "test",
             "queue": "default",

@@ -39,6 +39,19 @@ def queue(*places: str, workers: int = 1, **spec: Any) -> dict[str, Any]:
             queue(rateLimit={"count": 3, "periodSeconds": 60}),
             "queue mail starts 3 jobs in 60 s at most",
         ),
+        *(
+            (
+                job(attempt=1, parks=1, reason=reason),
+                queue(rateLimit={"count": 3}),
+                "queue mail is about to admit it, or its workers have no free slot",
+            )
+            for reason in ("WaitOver", "GateOpened")
+        ),
+        (
+            job(attempt=1, reason="GateOpened"),
+            queue(rateLimit={"count": 3}),
+            "queue mail starts 3 jobs in 1 s at most",
+        ),
         (
             job(),
             queue("a", maxConcurrency=2),

@@ -1,6 +1,7 @@
 """How many jobs one round of admission takes, whatever their keys."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -195,3 +196,75 @@ def test_what_a_plan_writes_is_read_back_as_it_was() -> None:
     )
     bare = items(child(body, "status"), "reservations")[1]
     assert bare == {"uid": "uid-b", "name": "b", "time": stamp(1)}
+
+
+RATED = QueueLimits(max_concurrency=4, rate_limit=StartRateLimit(1, 60))
+
+
+def resuming(
+    resumed: int, starting: int, *, limits: QueueLimits = RATED, active: int = 0
+) -> AdmissionPlan:
+    """Plan a round for jobs that go on and jobs that start."""
+    queues = PendingQueue(None), PendingQueue(None)
+    for queue, count, name in ((queues[0], resumed, "r"), (queues[1], starting, "s")):
+        for number in range(count):
+            queue.add(PendingJob(f"{name}{number}", f"{name}{number}", "t", "k", 0, float(number)))
+    snapshot = AdmissionSnapshot(
+        limits=limits,
+        paused=False,
+        reservations=NO_RESERVATIONS,
+        active={f"a{number}": "" for number in range(active)},
+        pending=queues[1],
+        rate_window=RateWindow(),
+        slots=None,
+        resumed=queues[0],
+    )
+    return plan_admission(snapshot, lambda _: ReservationState.WAITING, NOW)
+
+
+def names(plan: AdmissionPlan) -> list[str]:
+    return [job.name for job in plan.admitted]
+
+
+def test_who_goes_on_after_a_wait_takes_a_place_and_nothing_of_the_rate() -> None:
+    plan = resuming(2, 5)
+    assert names(plan) == ["r0", "r1", "s0"]
+    assert [one.resumes for one in plan.reservations] == [True, True, False]
+    assert [start.count for start in plan.recent_starts] == [1]
+    assert names(resuming(9, 5)) == ["r0", "r1", "r2", "r3"]
+    assert names(resuming(9, 5, active=3)) == ["r0"]
+    alone = resuming(3, 0)
+    assert (names(alone), alone.recent_starts) == (["r0", "r1", "r2"], ())
+
+
+def test_who_goes_on_after_a_wait_takes_a_place_of_its_key() -> None:
+    limits = QueueLimits(max_concurrency_per_key=2, rate_limit=StartRateLimit(1, 60))
+    assert names(resuming(3, 1, limits=limits)) == ["r0", "r1"]
+
+
+def test_a_reservation_of_who_goes_on_does_not_prolong_a_start() -> None:
+    window = RateWindow()
+    window.observe_starts([StartRecord(stamp(0), 1)], NOW, just_changed=True)
+    later = replace(NOW, monotonic=NOW.monotonic + 61)
+    for resumes, allowed in ((False, 0), (True, 1)):
+        mine = Reservation("uid-r", "r", "t", "", stamp(50), resumes=resumes)
+        snapshot = AdmissionSnapshot(
+            limits=RATED,
+            paused=False,
+            reservations=Reservations("1", {"uid-r": mine}),
+            active={},
+            pending=PendingQueue(None),
+            rate_window=window,
+            slots=None,
+        )
+        plan_admission(snapshot, lambda _: ReservationState.IN_USE, later)
+        assert window.allowance(StartRateLimit(1, 60), later).count == allowed
+        window = RateWindow()
+        window.observe_starts([StartRecord(stamp(0), 1)], NOW, just_changed=True)
+
+
+def test_a_reservation_says_whether_its_job_goes_on() -> None:
+    for resumes in (True, False):
+        mine = Reservation("uid-r", "r", "t", "", stamp(50), resumes=resumes)
+        body = reservations_body("1", [mine], [])
+        assert read_reservations({"metadata": {}, **body}).by_uid == {"uid-r": mine}

@@ -72,6 +72,7 @@ def test_a_range_without_any_time_is_acknowledged_at_once() -> None:
     cron = raw_cron(status=settled("2026-11-20T03:00"), backfill=between)
     fields = written(cron, "2026-11-20T03:10:00")
     assert (fields["reason"], fields["backfill"]["completed"]) == ("Backfilled", True)
+    assert (fields["backfill"]["total"], fields["backfill"]["created"]) == (0, 0)
     assert "no scheduled time" in fields["message"]
 
 

@@ -8,7 +8,15 @@ from asyncjob.lifecycle.derived_jobs import cron_label_value, run_name, trigger_
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.schedules.decide import decide_cron_job
-from asyncjob_operator.core.schedules.snapshot import DeleteJobs, WriteStatus, recheck_at
+from asyncjob_operator.core.schedules.snapshot import (
+    CancelJobs,
+    CreateRuns,
+    DeleteJobs,
+    DropRuns,
+    VerifyUnfinished,
+    WriteStatus,
+    recheck_at,
+)
 from asyncjob_operator.core.schedules.view import read_cron_job
 from support.objects.schedules import (
     ME,
@@ -324,3 +332,12 @@ def test_the_last_success_does_not_go_back_though_its_job_is_gone() -> None:
     assert decided(cron, now, child("before", Phase.SUCCEEDED, age=60)).effect is None
     fields = written(cron, now, child("after", Phase.SUCCEEDED, age=-60))
     assert fields == {"lastSuccessfulTime": "2026-11-20T00:01:00.000Z"}
+    soon = written(cron, now, child("soon", Phase.SUCCEEDED, age=-0.5))
+    assert soon == {"lastSuccessfulTime": "2026-11-20T00:00:00.500Z"}
+
+
+def test_only_what_may_do_harm_to_an_unfinished_job_waits_for_a_live_list() -> None:
+    assert VerifyUnfinished("").needs_fresh_list
+    assert CancelJobs("", ()).needs_fresh_list
+    for effect in (WriteStatus("", {}), CreateRuns("", ()), DeleteJobs("", ()), DropRuns("", ())):
+        assert not effect.needs_fresh_list

@@ -21,7 +21,11 @@ HOURLY = "2026-11-20T03:00"
 RUN = Run(name_at(HOURLY), int(seconds(HOURLY)))
 TEMPLATE = {
     "metadata": {
-        "labels": {"team": "a", "asyncjob.dev/cron-job": "forged"},
+        "labels": {
+            "team": "a",
+            "asyncjob.dev/cron-job": "forged",
+            "asyncjob.dev/array-uid": "forged",
+        },
         "annotations": {"note": "b", "asyncjob.dev/scheduled-time": "forged"},
     },
     "spec": {"type": "report", "payload": {"a": [None]}},
@@ -44,6 +48,7 @@ def test_a_run_is_the_template_and_says_of_which_schedule_and_time_it_is() -> No
                 "team": "a",
                 "asyncjob.dev/cron-job": "nightly",
                 "asyncjob.dev/cron-job-uid": "uid-nightly",
+                "asyncjob.dev/shard": "48",
             },
             "annotations": {
                 "note": "b",

@@ -99,7 +99,7 @@ def test_a_schedule_that_matches_once_in_many_years_is_found() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_by_field(text: str, field: str) -> None:
-    with pytest.raises(BadScheduleError, match=field) as refusal:
+    with pytest.raises(BadScheduleError, match=rf"\b{field}\b") as refusal:
         schedule(text)
     assert str(refusal.value).startswith("spec.schedule: ")
 
@@ -161,12 +161,28 @@ def test_a_range_of_h_may_be_as_wide_as_its_field_and_as_narrow_as_one_value() -
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["H(0-60) * * * *", "* H(0-24) * * *", "* * H(1-32) * *", "* * * H(1-13) *", "* * * * H(0-7)"],
+    ("text", "why"),
+    [
+        ("H(0-60) * * * *", "minute: H(0-60) is not a range within 0 to 59"),
+        ("* H(0-24) * * *", "hour: H(0-24) is not a range within 0 to 23"),
+        ("* * H(1-32) * *", "day: H(1-32) is not a range within 1 to 31"),
+        ("* * H(0-9) * *", "day: H(0-9) is not a range within 1 to 31"),
+        ("* * * H(1-13) *", "month: H(1-13) is not a range within 1 to 12"),
+        ("* * * H(0-9) *", "month: H(0-9) is not a range within 1 to 12"),
+        ("* * * * H(0-7)", "weekday: H(0-7) is not a range within 0 to 6"),
+    ],
 )
-def test_a_range_of_h_beyond_its_field_is_refused(text: str) -> None:
-    with pytest.raises(BadScheduleError, match="is not a range within"):
+def test_a_range_of_h_beyond_its_field_is_refused(text: str, why: str) -> None:
+    with pytest.raises(BadScheduleError) as refusal:
         schedule(text)
+    assert str(refusal.value) == f"spec.schedule: {why}"
+
+
+def test_h_stays_the_same_from_one_version_to_the_next() -> None:
+    """Another number would move the runs of everybody who upgrades."""
+    assert expand_h(["H"] * 5, "ns/nightly") == ["12", "17", "1", "10", "5"]
+    assert expand_h(["H/15", "H(2-5)"], "ns/nightly") == ["12,27,42,57", "3"]
+    assert expand_h(["0", "0", "H", "H", "H"], "ns/weekly")[2:] == ["15", "8", "2"]
 
 
 @pytest.mark.parametrize("text", ["H/0 * * * *", "H/61 * * * *", "H(1-3)/4 * * * *"])

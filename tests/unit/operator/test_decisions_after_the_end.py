@@ -13,6 +13,7 @@ from asyncjob_operator.core.decision import (
     CreateRerun,
     DuplicateStillLive,
     NoLiveDuplicate,
+    RedriveRefusal,
     RefuseRedrive,
 )
 from asyncjob_operator.core.policies.deduplication import takes_precedence
@@ -110,8 +111,11 @@ def test_a_redrive_refused_and_said_so_holds_no_rerun_up() -> None:
     spec = {"redrive": 1, "rerun": 1, "deduplicationId": "d"}
     dead = seen(job(Phase.DEAD_LETTER, spec=spec), others=(competitor,))
     assert isinstance(judged(dead, at(0)).effect, RefuseRedrive)
-    assert isinstance(judged(replace(dead, refused_redrive=1), at(0)).effect, CreateRerun)
-    free = replace(dead, refused_redrive=1, live_duplicate=None)
+    assert isinstance(
+        judged(replace(dead, refused_redrive=(1, RedriveRefusal.DUPLICATE)), at(0)).effect,
+        CreateRerun,
+    )
+    free = replace(dead, refused_redrive=(1, RedriveRefusal.DUPLICATE), live_duplicate=None)
     assert moved(free, at(0)) == ("Queued", "Redriven")
 
 

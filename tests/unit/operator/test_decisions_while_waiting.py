@@ -22,6 +22,11 @@ def test_a_plain_queued_job_asks_for_nothing_but_a_look_at_its_queue_timeout() -
     assert decision.requeue_at == 7200
 
 
+def test_a_job_for_which_nothing_is_to_be_done_awaits_no_reservation() -> None:
+    decision = judged(seen(job(Phase.SUCCEEDED)), at(0))
+    assert (decision.effect, decision.awaits_reservation) == (None, False)
+
+
 @pytest.mark.parametrize("phase", WAITING)
 def test_a_waiting_job_is_cancelled_at_once(phase: Phase) -> None:
     snapshot = seen(job(phase, spec={"cancel": True}))
@@ -31,6 +36,7 @@ def test_a_waiting_job_is_cancelled_at_once(phase: Phase) -> None:
 def test_a_cancelled_job_says_who_has_cancelled_it() -> None:
     effect = judged(seen(job(spec={"cancel": True})), at(0)).effect
     assert isinstance(effect, ChangePhase)
+    assert effect.change.history_entry is not None
     assert effect.change.history_entry["message"] == "cancelled by spec.cancel"
 
 

@@ -23,7 +23,7 @@ from asyncjob_operator.core.dependencies import (
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies.cancellation import cancel_source, cascade_cancel
 from asyncjob_operator.core.policies.dead_letters import fail_on_dependency
-from support.objects.snapshots import at, job, seen
+from support.objects.snapshots import at, job, moved, seen
 
 
 def related(name: str, phase: Phase = Phase.SUCCEEDED, reason: str = "") -> RelatedJob:
@@ -152,3 +152,14 @@ def test_a_job_that_does_not_exist_is_waited_for_as_long_as_the_option_says() ->
     for_ever = replace(snapshot, options=DecisionOptions(missing_dependency_timeout=0))
     assert fail_on_dependency(for_ever, at(1e6)) is None
     assert fail_on_dependency(replace(snapshot, job=job(admitted=True)), at(160)) is None
+
+
+def test_a_parked_job_has_met_its_dependencies_whatever_becomes_of_them() -> None:
+    waiting = [{"kind": "Signal", "key": "go"}]
+    parked = job(Phase.PENDING, reason="WaitingForSignal", waiting=waiting, parks=1)
+    dead = related("dead", Phase.DEAD_LETTER)
+    snapshot = replace(seen(parked), dependencies=Dependencies((on("dead", dead), on("gone"))))
+    assert moved(snapshot, at(1e6)) is None
+    sent = {"signals": {"go": {"sentBy": "ada"}}}
+    told = job(Phase.PENDING, reason="WaitingForSignal", waiting=waiting, parks=1, spec=sent)
+    assert moved(replace(snapshot, job=told), at(1)) == ("Queued", "WaitOver")

@@ -1,13 +1,14 @@
 """What the observer makes of what is seen, in whatever order it comes."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from asyncjob.json_types import JsonObject
-from asyncjob_operator.core.decision import ChangePhase
+from asyncjob_operator.core.decision import ChangePhase, RedriveRefusal
 from asyncjob_operator.core.now import Now, to_epoch
 from support.objects.snapshots import (
+    CREATED,
     EPOCH,
     POD,
     POD_UID,
@@ -257,11 +258,53 @@ def test_a_refused_redrive_is_asked_for_once_and_granted_when_the_holder_has_fin
         "dead", phase="DeadLetter", completionTime=stamp(0), spec={**spec, "redrive": 1}
     )
     assert harness.wanted == {uid}
-    harness.observer.record_refusal(uid, 1)
+    harness.observer.record_refusal(uid, 1, RedriveRefusal.DUPLICATE)
     harness.observer.evaluate(uid)
     assert not harness.wanted
     harness.see("holder", phase="Succeeded", completionTime=stamp(1), spec=spec)
     assert harness.wanted == {uid}
+
+
+AGE: Final = round(EPOCH - to_epoch(CREATED, default=EPOCH))
+"""Seconds from the creation of all these jobs to the beginning."""
+
+LATE: dict[str, Any] = {
+    "phase": "DeadLetter",
+    "completionTime": stamp(5),
+    "spec": {"deadlineSeconds": 60 + AGE, "redrive": 1},
+}
+
+
+def test_a_redrive_past_the_deadline_is_refused_once_and_is_void_then() -> None:
+    harness = JobEvaluatorHarness()
+    harness.now = 61
+    uid = harness.see("dead", **LATE)
+    assert harness.wanted == {uid}
+    assert harness.caches.store.get(uid) is not None
+    harness.observer.record_refusal(uid, 1, RedriveRefusal.PAST_DEADLINE)
+    harness.observer.evaluate(uid)
+    assert not harness.wanted
+    [kept] = harness.caches.store.finished()
+    assert (kept.uid, kept.awaits_request) == (uid, False)
+    assert harness.caches.store.get(uid) is None, "no more is kept of it than of any other"
+    harness.see("dead", **{**LATE, "spec": {**LATE["spec"], "redrive": 2}})
+    assert harness.wanted == {uid}
+
+
+def test_nothing_is_said_of_a_redrive_past_the_deadline_that_lies_in_the_first_list() -> None:
+    """Each operator that takes over would say it once more, for as long as the job is kept."""
+    harness = JobEvaluatorHarness()
+    harness.now = 61
+    harness.see("dead", just_changed=False, **LATE)
+    assert not harness.wanted
+    [kept] = harness.caches.store.finished()
+    assert not kept.awaits_request
+
+
+def test_a_redrive_in_time_that_lies_in_the_first_list_is_done() -> None:
+    harness = JobEvaluatorHarness()
+    harness.now = 59
+    assert {harness.see("dead", just_changed=False, **LATE)} == harness.wanted
 
 
 def test_a_redrive_request_is_void_once_the_dead_letter_was_dismissed() -> None:
@@ -269,7 +312,7 @@ def test_a_redrive_request_is_void_once_the_dead_letter_was_dismissed() -> None:
     spec = {"deduplicationId": "one", "redrive": 1}
     harness.see("holder", admitted=True, spec={"deduplicationId": "one"})
     uid = harness.see("dead", phase="DeadLetter", completionTime=stamp(0), spec=spec)
-    harness.observer.record_refusal(uid, 1)
+    harness.observer.record_refusal(uid, 1, RedriveRefusal.DUPLICATE)
     assert harness.caches.store.get(uid)
     [kept] = harness.caches.store.finished()
     assert kept.awaits_request

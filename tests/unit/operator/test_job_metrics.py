@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Metric
 
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.metrics import OTHER_LABEL, MetricSpec, jobs, operator
+from asyncjob.metrics import OTHER_LABEL, MetricSpec, arrays, jobs, operator
 from asyncjob_operator.telemetry.job_metrics import (
     MAX_QUEUE_TYPES,
     MAX_QUEUES,
@@ -233,15 +233,32 @@ def test_queues_beyond_the_bound_are_added_up_as_other_and_the_oldest_stays_the_
     assert found == [100, MAX_QUEUES + 49, 200]
 
 
+def test_parked_jobs_are_shown_by_kind_and_kinds_that_are_not_known_as_other() -> None:
+    registry = CollectorRegistry()
+    metrics = JobMetrics(registry, lambda: True, lambda: 0.0)
+    kinds = {"Signal": 3, "Dawn": 4, "Dusk": 6}
+    counts = {("ns", "mail", kind): number for kind, number in kinds.items()}
+    ages = {park: 10.0 * count for park, count in counts.items()}
+    metrics.expose(lambda: JobStats(parked=counts, oldest_parks=ages))
+    queue = {"namespace": "ns", "queue": "mail"}
+    found = [
+        registry.get_sample_value(spec.name, {**queue, "kind": kind})
+        for spec in (jobs.PARKED, jobs.OLDEST_PARK_SECONDS)
+        for kind in ("Signal", OTHER_LABEL, "Sleep")
+    ]
+    assert found == [3, 10, None, 30, 60, None]
+
+
 def own() -> list[Metric]:
     metrics = OperatorMetrics()
     metrics.register_sources(lambda: True, lambda: {Phase.QUEUED: 1}, lambda: 1, dict)
+    metrics.arrays.expose(list)
     return list(metrics.registry.collect())
 
 
 def test_the_operators_own_metrics_are_those_of_the_table() -> None:
     assert {(one.name, one.type) for one in own()} == {
-        (spec.name, spec.kind.value) for spec in operator.TABLE
+        (spec.name, spec.kind.value) for spec in (*operator.TABLE, *arrays.TABLE)
     }
 
 

@@ -1,6 +1,7 @@
 """How one decision is carried to the API server, and what becomes of it if that fails."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import ItemBackoff
 from asyncjob_operator.core.decision import ChildrenFinished, ContainerDown, TypeUnserved
-from asyncjob_operator.core.now import to_epoch
+from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.kube.clock import current_time, monotonic
 from asyncjob_operator.kube.paths import leases_path, pods_path
@@ -42,14 +43,14 @@ UID = "uid-job"
 class JobReconcilerHarness:
     """An actor on a fake API server, with a list of the wanted instead of a dispatcher."""
 
-    def __init__(self) -> None:
+    def __init__(self, time: Callable[[], Now] = current_time) -> None:
         self.session = FakeSession()
         self.leads = True
         self.recovered: list[tuple[str, str]] = []
         self.metrics = OperatorMetrics()
         session = cast("KubeSession", self.session)
         self.recorder = EventRecorder(session, "me", current_time, self.metrics, quarantine())
-        made = self._made = evaluation(current_time, options=DecisionOptions(unknown_type_delay=0))
+        made = self._made = evaluation(time, options=DecisionOptions(unknown_type_delay=0))
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue = made.delaying_queue
         updates = cache_updates(self.caches, self.observer)
@@ -462,19 +463,41 @@ async def test_a_rerun_too_deep_to_be_written_is_refused_and_holds_nothing_else_
     assert harness.status["phase"] == "Cancelled"
 
 
-async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(
-    harness: JobReconcilerHarness,
-) -> None:
-    harness.job(spec={"rerun": 1, "payload": [None, "the rest was cut"]})
+def reads_cut_at(harness: JobReconcilerHarness, levels: int) -> None:
+    """Have each job read as if it had been cut at this many levels."""
     whole = harness.session.get
 
     async def cut(path: str, params: Any = None) -> Any:
-        return TruncatedObject(await whole(path, params))
+        found = TruncatedObject(await whole(path, params))
+        found.levels = levels
+        return found
 
     harness.session.get = cut  # type: ignore[method-assign]  # as of a job nested too deeply
+
+
+async def test_of_a_job_that_was_not_read_as_a_whole_no_rerun_is_made(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.job(spec={"rerun": 1, "payload": nested(29)})
+    reads_cut_at(harness, 31)
     await harness.act()
     assert list(harness.session.objects) == [JOB]
-    assert harness.recorder._queue.get_nowait().reason == "RerunRefused"
+    event = harness.recorder._queue.get_nowait()
+    assert event.reason == "RerunRefused"
+    assert "nested too deeply to be read as a whole (31 levels were)" in event.message
+
+
+async def test_a_signal_of_any_depth_is_not_in_the_way_of_a_rerun(
+    harness: JobReconcilerHarness,
+) -> None:
+    deep = {"go": {"sentBy": "ada", "payload": nested(27)}}
+    harness.job(spec={"rerun": 1, "payload": nested(28), "signals": deep})
+    reads_cut_at(harness, 31)
+    await harness.act()
+    assert harness.status["reruns"] == 1
+    [spec] = [one["spec"] for path, one in harness.session.objects.items() if path != JOB]
+    assert spec["payload"] == nested(28)
+    assert "signals" not in spec
 
 
 async def test_what_a_rule_refuses_of_a_job_is_told_in_one_event(
@@ -541,3 +564,18 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
     harness.caches.watch_position.observe(harness.session.objects[JOB])
     assert await confirmation.verify(proof)
     assert harness.session.requests == []
+
+
+async def test_a_wait_that_is_over_by_the_api_servers_clock_is_over_as_it_is_written() -> None:
+    """The machine's clock is four seconds behind that: within what counts as equal."""
+
+    def behind() -> Now:
+        return replace(current_time(), wall=to_epoch(stamp(8), default=0.0), ahead=-4.0)
+
+    harness = JobReconcilerHarness(behind)
+    nap = {"kind": "Sleep", "key": "nap", "until": stamp(10)}
+    kept = {"nap": {"kind": "Sleep", "until": stamp(10)}}
+    harness.job(phase="Scheduled", reason="Sleeping", waiting=[nap], waits=kept, attempt=1, parks=1)
+    assert harness.wanted == {UID}
+    await harness.act()
+    assert (harness.status["phase"], harness.status["reason"]) == ("Queued", "WaitOver")

@@ -19,6 +19,7 @@ PLACES = {
     "payload": '{"metadata": {"name": "n"}, "spec": {"payload": %s}}',
     "jobTemplate": '{"metadata": {"name": "n"}, "spec": {"jobTemplate": {"spec": %s}}}',
     "result": '{"metadata": {"name": "n"}, "spec": {}, "status": {"result": %s}}',
+    "said": '{"metadata": {"name": "n"}, "spec": {"signals": {"go": {"payload": {"said": %s}}}}}',
     "steps": '{"metadata": {"name": "n"}, "spec": {}, "status": {"steps": {"a": {"result": %s}}}}',
 }
 
@@ -61,7 +62,9 @@ def test_an_event_without_an_object_is_left_as_it_is(text: str) -> None:
 
 def test_of_what_is_large_all_is_shown_that_the_operator_knows_it_by() -> None:
     large = {"text": "x" * MAX_PASSED_BYTES}
-    job = builders.job("large", payload=large)
+    sent = {"go": {"sentBy": "ada", "payload": large}}
+    job = builders.job("large", payload=large, signals=sent)
+    job["status"] = {"phase": "Pending", "waiting": [{"kind": "Signal", "key": "go"}]}
     job["metadata"] |= {"uid": "u", "resourceVersion": "1"}
     schedule = raw_cron("large", jobTemplate={"spec": {"type": "t", "payload": large}})
     for obj, read in ((job, read_job), (schedule, read_cron_job)):
@@ -69,3 +72,4 @@ def test_of_what_is_large_all_is_shown_that_the_operator_knows_it_by() -> None:
         assert len(shown) < MAX_PASSED_BYTES
         view: Any = read
         assert view(as_object(json.loads(shown)["object"])) == view(obj)
+    assert [wait.sent for wait in read_job(job).waiting] == [True]

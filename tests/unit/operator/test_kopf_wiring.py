@@ -65,9 +65,13 @@ def test_of_kopf_only_what_is_public_is_used() -> None:
     assert [file.name for file in SOURCES.rglob("*.py") if imports.search(file.read_text())] == []
 
 
-def test_queues_and_schedules_have_one_handler_each_and_it_is_for_events() -> None:
+def test_queues_schedules_and_arrays_have_one_handler_each_and_it_is_for_events() -> None:
     handlers = kopf.get_default_registry()
-    assert {one.id for one in handlers._watching.get_all_handlers()} == {"queue", "cron-job"}
+    assert {one.id for one in handlers._watching.get_all_handlers()} == {
+        "queue",
+        "cron-job",
+        "array",
+    }
     for other in (handlers._changing, handlers._spawning, handlers._indexing, handlers._webhooks):
         assert list(other.get_all_handlers()) == []
 

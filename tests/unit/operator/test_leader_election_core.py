@@ -11,6 +11,7 @@ from asyncjob_operator.core.leader_election import (
 )
 
 DURATION = 10.0
+CAPABLE = {"asyncjob.dev/capabilities": "me parks signals children"}
 
 
 def record(holder: str, version: str = "1", duration: float = DURATION) -> LeaderElectionRecord:
@@ -70,7 +71,7 @@ def test_a_write_is_exact_on_the_version_seen_and_counts_takeovers() -> None:
     candidacy = ElectionCandidate("me", DURATION)
     candidacy.observe(record("you", "7"), 0)
     body = election_lease_body(candidacy, "lease", "me", "now", "")
-    assert body["metadata"] == {"name": "lease", "resourceVersion": "7"}
+    assert body["metadata"] == {"name": "lease", "resourceVersion": "7", "annotations": CAPABLE}
     spec = body["spec"]
     assert isinstance(spec, dict)
     assert (spec["leaseTransitions"], spec["acquireTime"]) == (1, "now")
@@ -114,7 +115,7 @@ def test_a_lease_is_created_as_kubernetes_leases_are() -> None:
     assert body == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": "lease"},
+        "metadata": {"name": "lease", "annotations": CAPABLE},
         "spec": {
             "holderIdentity": "me",
             "leaseDurationSeconds": 10,

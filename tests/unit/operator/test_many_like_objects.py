@@ -12,6 +12,7 @@ import pytest
 from asyncjob_operator.controllers.cron_job_evaluator import CronJobEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
+from asyncjob_operator.core.decision import RedriveRefusal
 from support.judging.calls import calls_of
 from support.objects.schedules import raw_cron, settled
 from support.objects.snapshots import roll_lease, running, stamp
@@ -59,7 +60,9 @@ def the_id_is_free_again(count: int) -> Callable[[], object]:
     audience.see("holder", admitted=True, spec=ONE)
     dead = {"phase": "DeadLetter", "completionTime": stamp(0), "spec": {**ONE, "redrive": 1}}
     for number in range(count):
-        audience.observer.record_refusal(audience.see(f"j{number}", **dead), 1)
+        audience.observer.record_refusal(
+            audience.see(f"j{number}", **dead), 1, RedriveRefusal.DUPLICATE
+        )
     return lambda: audience.see("holder", phase="Succeeded", completionTime=stamp(1), spec=ONE)
 
 

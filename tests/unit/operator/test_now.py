@@ -25,8 +25,25 @@ def test_a_calendar_time_is_looked_at_when_it_has_come_and_within_a_minute(
     assert now.recheck_at(STORED) == requeue
 
 
+@pytest.mark.parametrize(
+    ("left", "requeue"),
+    [
+        *((-5.0, 100.0), (0.0, 100.0), (0.5, 100.5), (59.0, 159.0), (61.0, 160.0)),
+        *((120.0, 160.0), (122.0, 161.0), (86_400.0, 43_300.0), (1e7, 86_500.0)),
+    ],
+)
+def test_a_time_by_the_servers_clock_is_looked_at_when_it_has_come_and_halfway(
+    left: float, requeue: float
+) -> None:
+    now = Now(monotonic=100.0, wall=EPOCH - left + 7.0, ahead=7.0)
+    assert now.server_seconds_until(STORED) == left
+    assert now.recheck_at_server_time(STORED) == requeue
+
+
 def test_what_is_no_time_never_comes() -> None:
     now = Now(monotonic=100.0, wall=EPOCH)
+    assert now.server_seconds_until("tomorrow") == float("inf")
+    assert now.recheck_at_server_time("tomorrow") == 86_500.0
     assert now.seconds_until("tomorrow") == float("inf")
     assert now.recheck_at("tomorrow") == 160.0
 

@@ -7,6 +7,7 @@ import yaml
 
 from asyncjob.names import OPERATOR_LEASE
 from asyncjob_operator.core.permissions import (
+    ARRAY_PERMISSIONS,
     CORE,
     RECOVERY,
     SCHEDULES,
@@ -41,7 +42,7 @@ def asked_for(permissions: Iterable[Permission]) -> set[tuple[str, str, str, str
 
 
 def test_the_operator_asks_for_what_its_role_grants() -> None:
-    everything = (*CORE, *SCHEDULES, *RECOVERY, *WORKERS, *STALE_WORKERS)
+    everything = (*CORE, *SCHEDULES, *ARRAY_PERMISSIONS, *RECOVERY, *WORKERS, *STALE_WORKERS)
     assert asked_for(everything) == granted("asyncjob-operator")
 
 

@@ -94,6 +94,7 @@ class QuarantineHarness:
                 queue_of=caches.queues.view,
                 options=RetentionOptions(),
                 is_needed=caches.dependency_graph.is_needed,
+                feeds_parent=caches.dependency_graph.feeds_parent,
                 now=self.moment,
                 quarantine=self.quarantine,
             ),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.core.queue_stats import QueueStats, Throughput, shown_stats, stats_fields
 from support.objects.snapshots import raw, stamp
@@ -95,6 +96,33 @@ def test_ages_are_told_of_queues_without_an_asyncqueue_too_and_of_empty_ones_wit
     harness.store("running", dict(raw("running", phase="Succeeded", lastTransitionTime=stamp(0))))
     ages = asyncio.run(harness.queue_stats.oldest_waits())
     assert ages == {("ns", "empty"): 0, ("ns", "default"): 70}
+
+
+def test_parked_jobs_count_for_each_kind_that_they_wait_for_with_the_age_of_the_oldest() -> None:
+    harness = OperatorHarness()
+    harness.now = 90.0
+    sleep: JsonObject = {"kind": "Sleep", "key": "nap", "until": stamp(999)}
+    go: JsonObject = {"kind": "Signal", "key": "go"}
+    more: JsonObject = {"kind": "Signal", "key": "more"}
+    for name, at, waits in (
+        ("new", 80, [sleep]),
+        ("both", 60, [go, more, sleep]),
+        ("old", 20, [go]),
+    ):
+        status: dict[str, Any] = {
+            "phase": "Pending",
+            "parks": 1,
+            "lastTransitionTime": stamp(at),
+            "waiting": waits,
+        }
+        harness.store(name, dict(raw(name, **status)))
+    harness.store("queued", dict(raw("queued", lastTransitionTime=stamp(0))))
+
+    asyncio.run(harness.queue_stats.oldest_waits())
+
+    of_sleep, of_signal = ("ns", "default", "Sleep"), ("ns", "default", "Signal")
+    assert harness.queue_stats.parked == {of_sleep: 2, of_signal: 2}
+    assert harness.queue_stats.oldest_parks == {of_sleep: 30, of_signal: 70}
 
 
 def test_all_that_is_known_of_a_queue_is_in_its_status() -> None:

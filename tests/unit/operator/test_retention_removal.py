@@ -37,6 +37,7 @@ class RetentionHarness:
         self.session, self.store, self.leads = FakeSession(), JobStore(), True
         self.told: list[KubernetesEvent] = []
         self.needed: set[str] = set()
+        self.of_parents: set[str] = set()
         self.sweep = RetentionController(
             cast("KubeSession", self.session),
             RemovalPlanner(
@@ -44,6 +45,7 @@ class RetentionHarness:
                 queue_of=lambda _namespace, _queue: OPEN_QUEUE,
                 options=RetentionOptions(**options),  # type: ignore[arg-type]  # of both kinds
                 is_needed=lambda record: record.name in self.needed,
+                feeds_parent=lambda record: record.name in self.of_parents,
                 now=lambda: at(self.seconds),
                 quarantine=quarantine(),
             ),
@@ -62,6 +64,7 @@ class RetentionHarness:
         namespace: str = "ns",
         *,
         requested: bool = False,
+        parent: str = "",
         finalizers: Sequence[str] = (),
     ) -> None:
         completed = stamp(-age)
@@ -70,7 +73,10 @@ class RetentionHarness:
         stored = self.session.put(job_path(namespace, name), body)
         view = job(Phase.SUCCEEDED, name, completionTime=completed)
         version = stored["metadata"]["resourceVersion"]
-        fields = {name: getattr(view, name) for name in view.__slots__} | {"namespace": namespace}
+        fields = {name: getattr(view, name) for name in view.__slots__} | {
+            "namespace": namespace,
+            "parent_uid": parent,
+        }
         changed = {"resource_version": version, "completion_write_time": completed}
         ended = type(view)(**{**fields, **changed})
         if requested:
@@ -90,6 +96,44 @@ async def test_what_somebody_waits_for_stays_however_old_and_however_many_there_
     harness.needed.add("needed")
     assert await harness.sweep.run_once(on_progress=ignore) == 1
     assert harness.names() == {"needed", "new"}
+
+
+async def test_children_of_an_unfinished_parent_stay_until_it_ends() -> None:
+    harness = RetentionHarness(max_finished=1, min_age=0)
+    for number in range(3):
+        harness.finished(f"child-{number}", 9 * DAY, parent="p")
+    harness.of_parents = harness.names()
+    assert await harness.sweep.run_once(on_progress=ignore) == 0
+    harness.of_parents.clear()
+    assert await harness.sweep.run_once(on_progress=ignore) == 3
+
+
+async def test_a_namespace_beyond_its_limit_loses_children_of_unfinished_parents_last() -> None:
+    harness = RetentionHarness(namespace_limit=2)
+    for number in range(3):
+        harness.finished(f"child-{number}", 30 - number, parent="p")
+    harness.of_parents = harness.names()
+    harness.finished("free", 1)
+    assert await harness.sweep.run_once(on_progress=ignore) == 2
+    assert harness.names() == {"child-1", "child-2"}
+    assert [one.reason for one in harness.told] == ["StoreNearLimit"]
+
+
+async def test_a_child_whose_parent_is_redriven_meanwhile_stays() -> None:
+    harness = RetentionHarness()
+    for name in ("child", "free"):
+        harness.finished(name, 9 * DAY, parent="p" if name == "child" else "")
+    assert await harness.sweep.run_once(lambda: harness.of_parents.add("child")) == 1
+    assert harness.names() == {"child"}
+
+
+async def test_nobody_keeps_a_finished_job_for_ever_by_naming_a_parent() -> None:
+    harness = RetentionHarness()
+    for name, age in (("child-29", 29), ("child-31", 31)):
+        harness.finished(name, age * DAY, parent="p")
+    harness.of_parents = harness.names()
+    assert await harness.sweep.run_once(on_progress=ignore) == 1
+    assert harness.names() == {"child-29"}
 
 
 async def test_a_removed_job_that_a_finalizer_keeps_is_still_counted() -> None:

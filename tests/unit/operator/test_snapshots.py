@@ -42,6 +42,13 @@ def test_a_backoff_found_in_a_list_lasts_until_its_time_but_never_beyond_its_del
     assert observe(None, retrying, OPEN_QUEUE, at(5), just_changed=False).retry_at == 5 + left
 
 
+def test_a_backoff_that_is_changed_begins_again() -> None:
+    before = job(Phase.RETRYING, retryDelaySeconds=50.0, nextAttemptTime=stamp(55))
+    first = observe(None, before, OPEN_QUEUE, at(5), just_changed=True)
+    longer = job(Phase.RETRYING, retryDelaySeconds=80.0, nextAttemptTime=stamp(85))
+    assert observe(first, longer, OPEN_QUEUE, at(9), just_changed=True).retry_at == 89
+
+
 def test_the_cancel_request_is_remembered_through_a_change_of_phase() -> None:
     requested = {"cancel": True}
     first = observe(None, job(spec=requested), OPEN_QUEUE, at(5), just_changed=True)

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from asyncjob_operator.core.liveness import (
     ContainerTermination,
     is_same_termination,
@@ -117,6 +119,34 @@ def test_a_pod_is_disrupted_while_that_condition_holds() -> None:
     assert disrupted(reason="EvictionByEvictionAPI")
     assert not disrupted(status="False")
     assert not disrupted(type="Ready")
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "terminated", "is_disrupted"),
+    [
+        ("Running", "", False, False),
+        ("Pending", "", False, False),
+        ("Succeeded", "", True, False),
+        ("Failed", "Error", True, False),
+        ("Failed", "Evicted", True, True),
+        ("Failed", "Preempting", True, True),
+        ("Failed", "NodeLost", True, True),
+        ("Failed", "Shutdown", True, True),
+        ("Failed", "Terminated", True, True),
+        ("Running", "NodeLost", False, True),
+    ],
+)
+def test_phase_and_reason_say_whether_a_pod_has_ended_and_whether_by_disruption(
+    phase: str, reason: str, terminated: bool, is_disrupted: bool
+) -> None:
+    view = read_pod(pod({"phase": phase, "reason": reason}))
+    assert (view.terminated, view.disrupted) == (terminated, is_disrupted)
+
+
+def test_among_several_containers_the_one_named_worker_counts() -> None:
+    view = read_pod(pod({"containerStatuses": [ended("proxy", 1, 9), ended("worker", 7, 5)]}))
+    assert view.termination
+    assert view.termination.exit_code == 7
 
 
 def test_a_pods_status_was_written_when_its_last_writer_says() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES
 from asyncjob_perturbation.end_state import differences, end_state, is_counted, is_finished
 
 
@@ -40,10 +40,36 @@ def test_times_and_names_of_workers_are_left_out() -> None:
         {"reason": "Dismissed"},
         {"error": {"type": "Fail"}},
         {"conditions": [{"type": "Complete", "status": "True"}]},
+        {"parks": 1},
+        {"waiting": [{"kind": "Signal", "key": "go"}]},
+        {"steps": {"before": {"attempt": 1, "result": "b"}}},
+        {"waits": {"go": {"kind": "Signal", "over": True}}},
     ],
 )
 def test_whatever_else_differs_is_a_difference(change: dict[str, Any]) -> None:
     assert found(state(attempt=1, result=1), state(**{"attempt": 1, "result": 1, **change}))
+
+
+def test_of_a_step_its_result_counts_and_not_when_it_was_taken() -> None:
+    def end(attempt: int, result: int) -> dict[str, dict[str, Any]]:
+        return state(attempt=1, steps={"a": {"attempt": attempt, "result": result}})
+
+    assert found(end(1, 1), end(2, 1)) == []
+    assert found(end(1, 1), end(1, 2)) == ["asyncjobs/a steps"]
+
+
+def test_of_an_array_counts_what_has_become_of_its_items() -> None:
+    def end(**status: Any) -> dict[str, dict[str, Any]]:
+        array = {"metadata": {"name": "sums"}, "status": {"phase": "Succeeded", **status}}
+        assert is_finished({ARRAYS: {"sums": array}})
+        return end_state({ARRAYS: {"sums": array}})
+
+    assert found(end(succeeded=7, claims=1), end(succeeded=7, claims=4, writer="b")) == []
+    assert found(end(succeeded=7), end(succeeded=6, failedItems="3")) == [
+        "asyncarrays/sums failedItems",
+        "asyncarrays/sums succeeded",
+    ]
+    assert not is_finished({ARRAYS: {"sums": {"status": {"phase": "Running"}}}})
 
 
 def test_a_crash_may_cost_one_attempt_that_is_counted_as_a_crash_or_a_release() -> None:

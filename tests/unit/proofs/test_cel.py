@@ -42,9 +42,10 @@ SYMBOLS = Record(
         "none": Entry(FALSE, Truth(z3.Bool("none"))),
         "count": Entry(FALSE, Amount(z3.Int("count"))),
         "other": Entry(FALSE, Truth(z3.Bool("other"))),
+        "gone": Entry(FALSE, Record({"key": Entry(TRUE, Truth(TRUE))})),
     }
 )
-"""The same as the translation has it: three of its fields are known to be absent."""
+"""The same as the translation has it: four of its fields are known to be absent."""
 
 
 def holds(text: str) -> bool:
@@ -96,6 +97,9 @@ def test_what_is_no_cel_is_refused(text: str) -> None:
         "self.b == 'x' ? true : self.none",
         "self.all(key, key in ['b', 'list'])",
         "dyn(self).b == 'x'",
+        "self.size() == 2",
+        "self.?gone.orValue({}).size() == 0",
+        "optional.of(self).orValue({}).size() == 2",
     ],
 )
 def test_the_translation_holds_where_the_runtime_says_so(text: str) -> None:
@@ -116,6 +120,8 @@ def test_the_translation_holds_where_the_runtime_says_so(text: str) -> None:
         "[0, 9].all(i, self.list[i] > 3)",
         "self.?count.orValue(7) < 7",
         "self.all(key, key == 'b')",
+        "self.size() == 3",
+        "self.?gone.orValue({}).size() > 0",
     ],
 )
 def test_what_is_false_or_an_error_is_refused_by_both(text: str) -> None:

@@ -154,6 +154,7 @@ def test_a_chart_without_its_schema_and_kinds_is_no_chart() -> None:
         "no files/crds/asyncjobs.yaml",
         "no files/crds/asyncqueues.yaml",
         "no files/crds/asynccronjobs.yaml",
+        "no files/crds/asyncarrays.yaml",
         "it does not say which Kubernetes it needs",
     ]
 

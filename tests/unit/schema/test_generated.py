@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from asyncjob.columns import JOB_COLUMNS
-from asyncjob.rules.managed_fields import MUTATING
+from asyncjob.rules.mutation import MUTATING
 from asyncjob.schema.__main__ import main
 from asyncjob.schema.manifests import (
     crds_folder,
@@ -98,11 +98,15 @@ def test_what_not_every_api_server_knows_lies_apart_and_is_checked_as_well(writt
     assert "policy-managed-fields.yaml" in run(written, "--check").output
 
 
-def test_the_policy_that_changes_jobs_keeps_none_from_being_created() -> None:
-    [(policy, binding)] = mutating_manifests().values()
-    spec: Any = policy["spec"]
-    assert (spec["failurePolicy"], spec["reinvocationPolicy"]) == ("Ignore", "Never")
-    assert binding["spec"] == {"policyName": "managed-fields.asyncjob.dev"}
+def test_the_policies_that_change_jobs_keep_none_from_being_created() -> None:
+    names = []
+    for policy, binding in mutating_manifests().values():
+        spec: Any = policy["spec"]
+        metadata: Any = policy["metadata"]
+        assert (spec["failurePolicy"], spec["reinvocationPolicy"]) == ("Ignore", "Never")
+        names.append(metadata["name"])
+        assert binding["spec"] == {"policyName": names[-1]}
+    assert names == ["managed-fields.asyncjob.dev", "shard.asyncjob.dev"]
 
 
 def test_other_pages_beside_the_page_of_rules_are_left_alone(written: Path) -> None:
@@ -129,6 +133,7 @@ def test_names_and_short_names_are_as_promised() -> None:
         "asyncjobs.yaml": ["aj"],
         "asyncqueues.yaml": ["aq"],
         "asynccronjobs.yaml": ["acj"],
+        "asyncarrays.yaml": ["aa"],
     }
 
 
@@ -161,6 +166,7 @@ def test_the_selectable_fields_are_as_promised() -> None:
         ".spec.type",
         ".spec.cancel",
         ".spec.deduplicationId",
+        ".spec.priority",
         ".status.phase",
     ]
 

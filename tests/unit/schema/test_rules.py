@@ -6,7 +6,7 @@ import pytest
 
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.transitions import TRANSITIONS
-from asyncjob.models import AsyncJobSpec, AsyncJobStatus
+from asyncjob.models import AsyncArrayStatus, AsyncJobSpec, AsyncJobStatus
 from asyncjob.rules.job_spec import CONTROL_FIELDS, IMMUTABLE_FIELDS
 from asyncjob.rules.policies import POLICIES
 from asyncjob.rules.policy import AdmissionPolicy
@@ -96,8 +96,12 @@ def test_each_field_of_a_spec_is_fixed_or_a_control_field() -> None:
 
 
 def test_rules_name_only_fields_that_there_are() -> None:
-    fields = {field.alias or name for name, field in AsyncJobStatus.model_fields.items()}
+    of_job, of_array = (
+        {field.alias or name for name, field in model.model_fields.items()}
+        for model in (AsyncJobStatus, AsyncArrayStatus)
+    )
     for rule in RULES:
+        fields = of_array if rule.id.startswith("array.") else of_job
         for name in re.findall(r"[oO]bject\.status\.\??(\w+)", rule.expression):
             assert name in fields, rule.id
 

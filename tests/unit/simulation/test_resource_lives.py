@@ -16,6 +16,9 @@ SEEDS = 2
 LIMITED = 1
 """A seed whose queue is limited in the end."""
 
+RATED = 4203377566
+"""A seed whose queue has a rate in the end, and where other jobs come first than without a past."""
+
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_resource_comes_to_what_its_last_spec_says_whatever_it_was_before(kind: LifeKind) -> None:
@@ -28,6 +31,10 @@ def test_a_limit_that_is_not_kept_is_found() -> None:
     [queues, *_] = KINDS
     with patch.object(plan, "_free_capacity", lambda *given: free(*given) + 1):
         assert [one.what for one in try_seed(queues, LIMITED)] == ["too many jobs ran at once"]
+
+
+def test_how_many_run_at_once_under_a_rate_is_nobodys_promise() -> None:
+    assert not try_seed(KINDS[0], RATED)
 
 
 def test_values_are_what_the_schema_allows() -> None:

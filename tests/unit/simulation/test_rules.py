@@ -17,8 +17,7 @@ def admin() -> Client:
 @pytest.fixture
 def setup(admin: Client) -> ForbiddenSetup:
     space = Space(f"rules-{next(NUMBERS)}", admin).create()
-    worker, other = space.worker("worker-0"), space.worker("worker-1")
-    return ForbiddenSetup(space, worker, other, space.operator(), dry=True)
+    return ForbiddenSetup.set_in(space, dry=True)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

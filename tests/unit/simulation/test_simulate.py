@@ -1,8 +1,10 @@
 """Simulations as a whole: a small budget of seeds, the same run twice, planted bugs."""
 
+import itertools
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from unittest.mock import patch
 
@@ -11,22 +13,31 @@ import pytest
 from asyncjob_simulation.life import Options, simulate
 from asyncjob_simulation.mutations import by_name, search
 from asyncjob_simulation.planting import MUTATIONS
+from asyncjob_simulation.profiles import Profile
 from asyncjob_simulation.shrink import shrink, tell
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 
 SEEDS = range(9_000, 9_012)
 """A fixed budget; `make simulate` has fresh ones."""
 
+FEW_SEEDS = range(9_000, 9_004)
+
+HANGING_SEEDS = (9_019, 9_033)
+"""Seeds in which handlers run on when nothing stops them with their leases."""
+
 SEARCH_SECONDS = 200.0
-SHRINK_SECONDS = 10.0
+TURNS = 6
+"""Turns of a clock that counts how often it is asked: a few tries, on however busy a machine."""
 
 _DIGESTS = """
 import os
 elsewhere = [bytearray(number % 300) for number in range(int(os.environ["OBJECTS"]))]
 del elsewhere[::3]  # what is made from now on lies elsewhere in memory
-from asyncjob_simulation.life import simulate
+from asyncjob_simulation.life import Options, simulate
+from asyncjob_simulation.profiles import Profile
 digests = [simulate(seed).digest for seed in (9_001, 9_004, 9_001)]
-print(digests[:2], digests[0] == digests[2])  # whatever was simulated before
+others = [simulate(9_001, Options(profile=one)).digest for one in list(Profile)[1:]]
+print(others, digests[:2], digests[0] == digests[2])  # whatever was simulated before
 """
 
 
@@ -36,6 +47,29 @@ def test_nothing_is_lost_and_nothing_doubled(seed: int) -> None:
     assert not outcome.violations
     assert outcome.counts["job"] > 0
 
+
+@pytest.mark.parametrize(
+    ("profile", "what"),
+    [
+        (Profile.WAITS, "step stored"),
+        (Profile.ARRAYS, "chunk"),
+        (Profile.CHILDREN, "woken by children"),
+    ],
+)
+def test_nothing_is_lost_of_waits_arrays_and_children(profile: Profile, what: str) -> None:
+    outcomes = [simulate(seed, Options(profile=profile)) for seed in FEW_SEEDS]
+    assert not [one for outcome in outcomes for one in outcome.violations]
+    assert sum(outcome.counts[what] for outcome in outcomes) > 0
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_a_seed_of_a_profile_is_the_same_run_twice(profile: Profile) -> None:
+    first, again = (simulate(9_002, Options(profile=profile)).digest for _ in range(2))
+    assert first == again
+
+
+_PACKAGES = sysconfig.get_path("purelib")
+"""Where this Python's packages are, for another that has none of its own."""
 
 MACHINES: tuple[dict[str, str], ...] = (
     {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C", "OBJECTS": "0"},
@@ -58,14 +92,16 @@ MACHINES: tuple[dict[str, str], ...] = (
 """Environments as they differ between machines."""
 
 
-def digests(environment: dict[str, str], directory: Path, cpus: set[int]) -> str:
+def digests(
+    environment: dict[str, str], directory: Path, cpus: set[int], python: str = sys.executable
+) -> str:
     """Return the digests of all that happens in two seeds, in a process of its own."""
 
     def confine() -> None:
         os.sched_setaffinity(0, cpus)
 
     done = subprocess.run(
-        [sys.executable, "-c", _DIGESTS],
+        [python, "-c", f"import site; site.addsitedir({_PACKAGES!r})\n{_DIGESTS}"],
         env={**os.environ, **environment, "HOME": str(directory)},
         cwd=directory,
         preexec_fn=confine,
@@ -89,6 +125,34 @@ def test_a_seed_is_the_same_run_to_the_byte_in_every_process(tmp_path: Path) -> 
     assert runs.pop().rstrip().endswith("True")
 
 
+def other_python() -> str | None:
+    """Return a Python of this minor and another patch release, if the machine has one."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for folder in (
+        *os.get_exec_path(),
+        *sorted(map(str, Path(sys.base_prefix).parent.glob("*/bin"))),
+    ):
+        path = Path(folder, name)
+        if not path.is_file() or "shims" in path.parts:
+            continue
+        ask = [str(path), "-c", "import sys; print(sys.version_info[:3])"]
+        if subprocess.check_output(ask, text=True).strip() != str(sys.version_info[:3]):
+            return str(path)
+    return None
+
+
+@pytest.mark.timeout(300)
+def test_a_seed_is_the_same_run_to_the_byte_in_another_patch_release_of_python(
+    tmp_path: Path,
+) -> None:
+    other = other_python()
+    if other is None:
+        pytest.skip("this machine has one patch release of this Python only")
+    cpus = os.sched_getaffinity(0)
+    runs = [digests(MACHINES[0], tmp_path, cpus, python) for python in (other, sys.executable)]
+    assert runs[0] == runs[1]
+
+
 def test_a_story_changes_nothing() -> None:
     told = simulate(SEEDS[0], Options(tells=True))
     assert told.digest == simulate(SEEDS[0]).digest
@@ -106,7 +170,7 @@ def test_a_lease_that_expires_although_nothing_kept_its_worker_from_renewing_it_
 
 def test_a_handler_that_goes_on_beyond_its_lease_is_noticed() -> None:
     with by_name("never fence").plant(), by_name("fenced by one thread").plant():
-        outcomes = [simulate(seed) for seed in SEEDS]
+        outcomes = [simulate(seed) for seed in HANGING_SEEDS]
     broken = {one.promise for outcome in outcomes for one in outcome.violations}
     assert "no handler goes on beyond its lease" in broken
 
@@ -122,7 +186,7 @@ def test_a_planted_bug_is_found(name: str) -> None:
 def test_a_failure_is_made_small_and_told() -> None:
     with by_name("no dependencies").plant():
         found = next(filter(lambda one: one.violations and one.faults, map(simulate, range(1, 50))))
-        small = shrink(found, SHRINK_SECONDS).outcome
+        small = shrink(found, TURNS, clock=itertools.count().__next__).outcome
     assert small.violations[0].promise == found.violations[0].promise
     assert len(small.faults) < len(found.faults)
     story = tell(small)

@@ -4,21 +4,15 @@ Operator and worker are the real ones, in virtual time; the API server in memory
 """
 
 import asyncio
-import gc
-import sys
-import warnings
 from collections import Counter
 from typing import Any, Final
-from unittest.mock import patch
 
 import pytest
 
 from asyncjob import JobContext, WorkerApp
-from asyncjob.names import job_path
-from asyncjob_simulation.clocks import quiet
-from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.handlers import HandlerCalls
 from asyncjob_simulation.quiet_cluster import Object, QuietCluster
+from support.driven.waiting_jobs import over, played, stored
 
 KEYS: Final = ("reserve", "charge", "ship")
 SOON: Final = {"maxRetries": 0, "maxCrashes": 1, "initialDelaySeconds": 1, "maxDelaySeconds": 1}
@@ -48,12 +42,6 @@ class Order:
         return app
 
 
-def stored(cluster: QuietCluster) -> Object:
-    found = cluster.find(job_path(NAMESPACE, "order"))
-    assert found is not None
-    return dict(found["status"])
-
-
 def killed_after(turns: int) -> tuple[Object, Object, Counter[str], Counter[str]]:
     """Return the steps stored when the worker died, the end, and the bodies run by then and in all.
 
@@ -65,28 +53,19 @@ def killed_after(turns: int) -> tuple[Object, Object, Counter[str], Counter[str]
         process = cluster.worker.process
         assert process is not None
         cluster.submit("order", "order", retryPolicy=SOON)
-        process.on_death.append(lambda: met.append((stored(cluster), Counter(order.bodies))))
+        process.on_death.append(
+            lambda: met.append((stored(cluster, "order"), Counter(order.bodies)))
+        )
         process.kill_after(turns)
         for _ in range(60):
             await asyncio.sleep(5)
-            if is_over(stored(cluster)):
+            if over(stored(cluster, "order")):
                 break
-        return stored(cluster)
+        return stored(cluster, "order")
 
-    # What the dead have left is freed in here: they cannot clean up, and say so.
-    with patch.object(sys, "unraisablehook", lambda _: None), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cluster = QuietCluster(1, order.app)
-        end = cluster.run(story)
-        with quiet():
-            del cluster
-            gc.collect()
+    end = played(order.app, story)
     died, then = met[0] if met else (end, Counter(order.bodies))
     return died.get("steps", {}), end, then, order.bodies
-
-
-def is_over(status: Object) -> bool:
-    return status["phase"] in {"Succeeded", "DeadLetter", "Cancelled"}
 
 
 def check(turns: int) -> str:
@@ -105,12 +84,15 @@ def check(turns: int) -> str:
 
 
 @pytest.mark.timeout(600)
-def test_wherever_the_worker_is_killed_each_result_is_stored_once_and_kept() -> None:
+@pytest.mark.parametrize(
+    "every", [3, pytest.param(1, marks=pytest.mark.soak)], ids=["some callbacks", "each callback"]
+)
+def test_wherever_the_worker_is_killed_each_result_is_stored_once_and_kept(every: int) -> None:
     met = Counter[str]()
     turns = 0
     while met["attempt 1, stored 3, begun 3"] < 3:
         met[check(turns)] += 1
-        turns += 1
+        turns += every
     for done in range(4):
         assert met[f"attempt 2, stored {done}, begun {done}"], met
         if done < 3:

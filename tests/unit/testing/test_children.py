@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asyncjob import JobContext, WorkerApp
+from asyncjob import Fail, JobContext, WorkerApp
 from asyncjob.app.errors import SubmitConflictError, SubmitRefusedError
 from asyncjob.testing import FakeCluster, Phase, Reason, run_handler
 
@@ -91,7 +91,7 @@ async def test_an_attempt_after_a_crash_finds_the_children_of_the_one_before() -
         await cluster.run_until(lambda: len(job.children) == 2)
         await job.crash()
         await cluster.run_until_idle()
-        assert (job.result, len(job.children), job.attempt) == (6, 2, 2)
+        assert (job.result, len(job.children), job.status.crashes) == (6, 2, 1)
 
 
 async def test_submissions_that_cannot_be_right_fail_as_on_a_worker() -> None:
@@ -99,3 +99,154 @@ async def test_submissions_that_cannot_be_right_fail_as_on_a_worker() -> None:
     assert isinstance(clash.error, SubmitConflictError)
     bad = await run_handler(app, "submits", {"priority": 5000})
     assert isinstance(bad.error, SubmitRefusedError)
+
+
+@app.handler("gathers")
+async def gathers(job: JobContext, payload: list[int]) -> list[Any]:
+    children = [await job.submit("double", each) for each in payload]
+    views = await job.gather(*children, *children[:1], check=True)
+    assert views[-1:] == views[:1]
+    return [view.result for view in views[: len(children)]]
+
+
+@app.handler("gathers-sync")
+def gathers_sync(job: JobContext, payload: list[int]) -> list[Any]:
+    children = [job.submit("double", each).result() for each in payload]
+    return [view.result for view in job.gather(*children).result()]
+
+
+@app.handler("gathers-in-time")
+async def gathers_in_time(job: JobContext, payload: float) -> list[str]:
+    children = [await job.submit("double", each) for each in (1, 2)]
+    said = []
+    for _ in range(2):
+        try:
+            await job.gather(*children, timeout=payload)
+        except TimeoutError as error:
+            said.append(str(error).replace(children[0].name, "<child>"))
+    return said
+
+
+@app.handler("breaks")
+async def breaks(job: JobContext) -> None:
+    raise Fail("no")
+
+
+@app.handler("checks")
+async def checks(job: JobContext, payload: bool) -> Any:
+    children = [await job.submit("double", 1), await job.submit("breaks")]
+    return [view.phase for view in await job.gather(*children, check=payload)]
+
+
+@pytest.mark.parametrize("type_", ["gathers", "gathers-sync"])
+async def test_a_parent_waits_for_its_children_without_a_slot(type_: str) -> None:
+    async with FakeCluster(app, concurrency=1) as cluster:
+        parents = [await cluster.submit(type_, [one, 2]) for one in range(4)]
+        await cluster.run_until(lambda: parents[3].status.waiting)
+        (waiting,) = parents[3].status.waiting or []
+        assert waiting.children is not None
+        assert {one.name for one in waiting.children} == {one.name for one in parents[3].children}
+        assert parents[3].reason is Reason.WAITING_FOR_CHILDREN
+        await cluster.run_until_idle()
+        assert [one.result for one in parents] == [[0, 4], [2, 4], [4, 4], [6, 4]]
+        assert [one.status.parks for one in parents] == [1] * 4
+        assert parents[0].status.retries == 0
+
+
+async def test_each_limit_of_a_wait_counts_once() -> None:
+    async with FakeCluster(app) as cluster:
+        parent = await cluster.submit("gathers-in-time", 30.0)
+        await cluster.run_until_idle()
+        late = "children <child> and 1 more have not finished within 30.0 s"
+        assert parent.result == [late, late]
+        assert cluster.clock.elapsed == 100
+
+
+async def test_a_gather_that_checks_raises_for_the_first_that_failed() -> None:
+    async with FakeCluster(app) as cluster:
+        lenient, strict = (
+            await cluster.submit("checks", False),
+            await cluster.submit("checks", True),
+        )
+        await cluster.run_until(lambda: lenient.result is not None and strict.status.error)
+        assert lenient.result == [Phase.SUCCEEDED, Phase.DEAD_LETTER]
+        assert strict.status.error is not None
+        assert strict.status.error.type == "ChildFailedError"
+
+
+async def test_a_parked_parent_that_is_cancelled_ends_at_once() -> None:
+    async with FakeCluster(app) as cluster:
+        parent = await cluster.submit("gathers", [1])
+        await cluster.run_until(lambda: parent.status.waiting)
+        await parent.cancel()
+        await cluster.run_until(lambda: parent.phase is Phase.CANCELLED)
+        assert (parent.reason, parent.status.waiting) == (Reason.CANCEL_REQUESTED, None)
+
+
+async def test_nothing_to_gather_is_over_at_once() -> None:
+    async with FakeCluster(app) as cluster:
+        parent = await cluster.submit("gathers", [])
+        await cluster.run_until_idle()
+        assert (parent.result, parent.status.parks or 0) == ([], 0)
+
+
+@app.handler("first-of")
+async def first_of(job: JobContext, payload: dict[str, Any]) -> str:
+    children = [await job.submit("double", each) for each in (1, 2)]
+    cap = job.sleep("cap", hours=1) if payload["other"] == "sleep" else job.signal("approval")
+    waits = [_named("kids", job.gather(*children)), _named("cap", cap)]
+    tasks = [asyncio.ensure_future(one) for one in waits[:: 1 if payload["kids_first"] else -1]]
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for one in rest:
+        one.cancel()
+    return done.pop().result()
+
+
+async def _named(name: str, call: Any) -> str:
+    await call
+    return name
+
+
+@pytest.mark.parametrize("other", ["sleep", "signal"])
+@pytest.mark.parametrize("kids_first", [True, False])
+async def test_a_park_beside_children_names_them_too(other: str, kids_first: bool) -> None:
+    async with FakeCluster(app) as cluster:
+        parent = await cluster.submit("first-of", {"other": other, "kids_first": kids_first})
+        await cluster.run_until(lambda: parent.status.waiting)
+        kinds = [one.kind for one in parent.status.waiting or []]
+        assert set(kinds) == {"Children", other.capitalize()}
+        await cluster.run_until(lambda: parent.phase is Phase.SUCCEEDED)
+        assert parent.result == "kids"
+        assert cluster.clock.elapsed < 200
+        assert parent.status.parks == 1
+
+
+async def test_a_child_that_is_gathered_twice_is_answered_twice() -> None:
+    async with FakeCluster(app) as cluster:
+        parent = await cluster.submit("gathers", [2, 2, 3])
+        await cluster.run_until_idle()
+        assert parent.result == [4, 4, 6]
+        assert len(parent.children) == 2
+
+
+@pytest.mark.parametrize("clashing", [False, True])
+async def test_before_a_park_all_that_was_submitted_is_there(clashing: bool) -> None:
+    own = WorkerApp()
+
+    @own.handler("job")
+    async def handle(job: JobContext) -> None:
+        for number in range(12):
+            job.submit("leaf", number, key="same" if clashing else str(number))
+        await job.sleep("nap", hours=1)
+
+    @own.handler("leaf")
+    async def leaf(job: JobContext, payload: int) -> None: ...
+
+    async with FakeCluster(own) as cluster:
+        job = await cluster.submit("job")
+        await cluster.run_until(lambda: job.phase not in {Phase.QUEUED, Phase.RUNNING})
+        stored = len(cluster.jobs) - 1
+        assert (job.phase, stored) == (Phase.SCHEDULED, 1 if clashing else 12)
+        await cluster.run_until_idle()
+        # The clash is told at the end of an attempt that does not park.
+        assert job.phase == ("DeadLetter" if clashing else "Succeeded")

@@ -121,7 +121,7 @@ async def test_schedules_are_refused(cluster: FakeCluster) -> None:
     [
         ("a: [", "not YAML"),
         ("- 1", "a manifest is an object"),
-        ("kind: Pod", "kind 'Pod' is neither"),
+        ("kind: Pod", "kind 'Pod' is none of"),
         (builders.job("j", colour="blue"), 'unknown field "spec.colour"'),
         (builders.job("j", priority="5"), "spec.priority"),
         ({**builders.job("No Name")}, "metadata.name"),

@@ -9,6 +9,7 @@ from asyncjob_operator.core.decide import POLICY_CHAINS
 SAME = {
     "_cancel": "cancel_waiting",
     "_deadline": "enforce_deadline",
+    "_start_deadline": "enforce_start_deadline",
     "_hold": "hold_back",
     "_admit": "admit",
     "_queue_timeout": "enforce_queue_timeout",

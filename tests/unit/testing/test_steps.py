@@ -4,6 +4,7 @@ import asyncio
 import functools
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -220,6 +221,93 @@ async def test_a_kept_result_that_no_longer_fits_is_a_dead_letter_that_names_the
     assert run.outcome.phase is Phase.DEAD_LETTER
     assert "step 'charge' does not fit its type: number" in (run.outcome.message or "")
     assert CALLS == []
+
+
+def parcel() -> int:
+    return 7
+
+
+async def compensates(job: JobContext) -> str:
+    try:
+        await job.step("parcel", parcel)
+    except Exception:  # noqa: BLE001  # as the how-to has it
+        await job.step("refund", charge, 1)
+    return "done"
+
+
+async def compensates_whatever(job: JobContext) -> str:
+    try:
+        await job.step("parcel", parcel)
+    except BaseException:  # noqa: BLE001  # what the test is about
+        await job.step("refund", charge, 1)
+    return "done"
+
+
+async def goes_on(job: JobContext) -> str:
+    with suppress(BaseException):
+        await job.step("parcel", parcel)
+    return "done"
+
+
+async def in_a_group(job: JobContext) -> str:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asyncio.sleep(60))
+        group.create_task(compensates(job))
+    return "done"
+
+
+def compensates_sync(job: JobContext) -> str:
+    try:
+        job.step("parcel", parcel).result()
+    except Exception:  # noqa: BLE001  # as the how-to has it
+        job.step("refund", charge, 1).result()
+    return "done"
+
+
+@pytest.mark.parametrize(
+    "handler", [compensates, compensates_whatever, goes_on, in_a_group, compensates_sync]
+)
+async def test_a_kept_result_that_does_not_fit_is_compensated_by_nobody(
+    handler: Callable[..., Any],
+) -> None:
+    """It is no failure of the step, whose effect is there: the parcel has been shipped."""
+    run = await run_handler(app_of(handler), "order", steps={"parcel": "p7"})
+    assert (run.outcome.phase, run.outcome.reason) == (Phase.DEAD_LETTER, Reason.NOT_RETRYABLE)
+    assert "step 'parcel' does not fit its type" in (run.outcome.message or "")
+    assert run.outcome.error is not None
+    assert run.outcome.error.type == "StepError"
+    assert CALLS == []
+    mended = await run_handler(app_of(handler), "order", steps={"parcel": 7})
+    assert mended.result == "done"
+
+
+async def test_a_job_whose_kept_result_fits_again_goes_on_once_it_is_redriven() -> None:
+    releases = ["with text", "with numbers", "mended"]
+    release = ""
+
+    def text() -> str:
+        CALLS.append("parcel")
+        return "p7"
+
+    async def handler(job: JobContext) -> str:
+        nonlocal release
+        release = releases.pop(0)
+        try:
+            kept = await job.step("parcel", parcel if release == "with numbers" else text)
+        except Exception:
+            await job.step("refund", charge, 1)
+            raise
+        if release == "with text":
+            raise ConnectionError("down")
+        return str(kept)
+
+    async with FakeCluster(app_of(handler)) as cluster:
+        job = await cluster.submit("order")
+        await cluster.run_until_idle()
+        assert (job.phase, release) == (Phase.DEAD_LETTER, "with numbers")
+        await job.redrive()
+        await cluster.run_until_idle()
+    assert (job.phase, job.result, CALLS) == (Phase.SUCCEEDED, "p7", ["parcel"])
 
 
 async def test_a_step_that_nobody_takes_is_an_error() -> None:

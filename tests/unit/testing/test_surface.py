@@ -5,6 +5,9 @@ import asyncjob.testing
 
 def test_the_kits_public_names_are_these() -> None:
     assert asyncjob.testing.__all__ == [
+        "ArrayPhase",
+        "ArrayReason",
+        "FakeArray",
         "FakeClock",
         "FakeCluster",
         "FakeJob",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from asyncjob import JobContext, StepError, StepRefusedError, WorkerApp
+from asyncjob.app.child_jobs import NoChildJobs
 from asyncjob.app.context import Stop
 from asyncjob.app.errors import AttemptOverError
 from asyncjob.errors import TooLargeError, UnknownOutcomeError
@@ -24,7 +25,7 @@ from asyncjob_worker.leases.step_writer import StepWriter
 from asyncjob_worker.settings import OffloadSettings, Settings
 from asyncjob_worker.worker import RELEASE_SECONDS
 from support.parts.callbacks import ignore, no_children
-from support.parts.worker_parts import NOW, ScriptedSession, held, job, no_cluster
+from support.parts.worker_parts import NOW, ScriptedSession, held, job, never_park, no_cluster
 
 LARGE = "x" * MAX_STEP_BYTES
 
@@ -44,10 +45,12 @@ class AttemptHarness:
             record=None,
             step_writer=StepWriter(self.session.session),
             on_step_stored=lambda type_, seconds: self.stored.append((type_, seconds)),
+            may_park=never_park,
+            server_time=time.time,
         )
 
     def steps(self, of: HeldJob) -> AttemptSteps:
-        return AttemptSteps(self.services.steps, of, asyncio.get_running_loop())
+        return AttemptSteps(self.services.steps, of, asyncio.get_running_loop(), NoChildJobs())
 
     async def keep(self, of: HeldJob, *values: Any) -> list[Any]:
         """Take a step for each value; return the records that were sent."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from asyncjob_worker.claiming.backlog import PARTITIONS, Backlog, partition_of
+from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.partitions import PARTITIONS, partition_of
 from support.parts.worker_parts import candidate
 
 MINE = [0] * PARTITIONS

@@ -11,10 +11,13 @@ from asyncjob import columns
 from asyncjob.errors import ExpiredError, ObjectNotFoundError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import WatchEvent
-from asyncjob.kube.informer import UNOBSERVED
 from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.partitions import PARTITIONS
+from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
-from support.parts.worker_parts import ScriptedSession
+from asyncjob_worker.metrics import JobWatchObserver
+from support.parts.callbacks import ignore
+from support.parts.worker_parts import ScriptedSession, candidate
 
 NAMES = (columns.NAME, columns.TYPE, columns.SUSPEND, columns.ADMITTED)
 Step = WatchEvent | Exception
@@ -80,11 +83,11 @@ class BacklogSyncHarness:
         self.feed = QueuedJobWatcher(
             ScriptedSession().session,
             self.backlog,
-            queue="default",
+            selection=JobSelection("default"),
             types={"echo"},
             clock=lambda: 0.0,
             on_candidate=self.call,
-            observer=UNOBSERVED,
+            observer=JobWatchObserver(ignore),
         )
 
     def call(self) -> None:
@@ -203,3 +206,40 @@ async def test_looking_again_reads_everything_again(
     await watches.all_seen.wait()
     assert watches.versions == [""]
     assert harness.names() == ["b@5"]
+
+
+PART = JobSelection("default", Source.OWN, frozenset({1}))
+
+
+def shared_out(**versions: str) -> BacklogSyncHarness:
+    """Return the feed of all jobs, of which a watch of a part has told of these."""
+    harness = BacklogSyncHarness()
+    harness.backlog.put(candidate("before"), 0)
+    harness.backlog.reassign_sources({Source.OWN: [0] * PARTITIONS}, 0)
+    for name, version in versions.items():
+        harness.backlog.put(candidate(name, resource_version=version), 0, PART)
+    return harness
+
+
+async def test_the_watch_of_all_begins_without_forgetting_what_others_know(run: Any) -> None:
+    """It is resumed in an outage, and may be suspended again before it has told of a job."""
+    harness = shared_out(j="7")
+    await run(harness, [bookmark("9")])
+    harness.backlog.drop_selection(None)
+    assert harness.names() == ["j@7"]
+
+
+async def test_a_watch_that_lags_takes_no_job_from_another(run: Any) -> None:
+    harness = shared_out(j="7", k="7")
+    await run(harness, [row("DELETED", "7"), row("DELETED", "8", "k"), bookmark("9")])
+    assert harness.names() == ["j@7"]
+
+
+async def test_a_job_that_left_one_watch_for_another_ends_with_the_other(run: Any) -> None:
+    harness = shared_out(j="7")
+    harness.backlog.put(candidate("j", resource_version="6"), 0)
+    harness.backlog.put(candidate("j", resource_version="7"), 0, PART)
+    await run(harness, [bookmark("9")])
+    harness.feed._update_backlog(row("DELETED", "7"), candidate("j", resource_version="7"))
+    harness.backlog.drop_selection(PART)
+    assert harness.names() == []

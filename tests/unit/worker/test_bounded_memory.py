@@ -7,10 +7,13 @@ import pytest
 from asyncjob import columns
 from asyncjob.json_types import Json
 from asyncjob.kube import WatchEvent
-from asyncjob.kube.informer import UNOBSERVED
-from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, PARTITIONS, Backlog
+from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, Backlog
+from asyncjob_worker.claiming.partitions import PARTITIONS
+from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher, RowReader
+from asyncjob_worker.metrics import JobWatchObserver
 from asyncjob_worker.settings import Settings
+from support.parts.callbacks import ignore
 from support.parts.worker_parts import ScriptedSession, candidate
 
 ROWS = 200_000
@@ -47,11 +50,11 @@ def fed(backlog: Backlog, events: Iterable[WatchEvent]) -> None:
     feed = QueuedJobWatcher(
         ScriptedSession().session,
         backlog,
-        queue="default",
+        selection=JobSelection("default"),
         types={"echo"},
         clock=lambda: 0.0,
         on_candidate=lambda: None,
-        observer=UNOBSERVED,
+        observer=JobWatchObserver(ignore),
     )
     reader = RowReader()
     for event in events:

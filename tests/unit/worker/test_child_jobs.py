@@ -27,7 +27,7 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob_worker.clock import boottime
-from asyncjob_worker.execution.child_jobs import AttemptChildJobs
+from asyncjob_worker.execution.children.child_jobs import AttemptChildJobs
 from asyncjob_worker.leases.held_job import HeldJob
 from support.parts.child_jobs import an_order, stored, submit
 from support.parts.worker_parts import Call, Pauses, ScriptedSession, held, job

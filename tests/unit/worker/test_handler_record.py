@@ -1,6 +1,7 @@
 """What a worker records of its handlers, where it is asked to."""
 
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -22,7 +23,14 @@ from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
 from support.parts.callbacks import ignore, no_children
-from support.parts.worker_parts import held, ignore_step, no_cluster, no_hooks, no_step_writer
+from support.parts.worker_parts import (
+    held,
+    ignore_step,
+    never_park,
+    no_cluster,
+    no_hooks,
+    no_step_writer,
+)
 
 STAY = threading.Event()
 
@@ -55,6 +63,8 @@ def runner(record: HandlerRecorder | None) -> JobRunner:
             record=record,
             step_writer=no_step_writer(),
             on_step_stored=ignore_step,
+            may_park=never_park,
+            server_time=time.time,
         ),
         events=no_hooks(),
         metrics=Metrics(),

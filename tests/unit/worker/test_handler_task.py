@@ -256,6 +256,34 @@ async def test_a_cancelled_handler_has_the_jobs_own_grace(starts: HandlerExecuto
     await ended.value.future
 
 
+async def test_a_handler_past_the_jobs_deadline_has_the_jobs_own_grace(
+    starts: HandlerExecutor,
+) -> None:
+    release = threading.Event()
+    late = held(spec={"cancelGraceSeconds": 0})
+    late.deadline_at = boottime() + 0.1
+
+    def work(job: JobContext) -> None:
+        release.wait(PATIENCE)
+
+    with pytest.raises(HandlerStopped) as ended:
+        await Run(starts, late)(work, wait=PATIENCE)
+    release.set()
+    assert ended.value.why is Stop.PAST_DEADLINE
+    assert ended.value.future is not None
+    await ended.value.future
+
+
+async def test_a_handler_is_not_started_past_the_jobs_deadline(run: Run) -> None:
+    run.held.stop(Stop.PAST_DEADLINE)
+
+    async def work(job: JobContext) -> None:
+        raise AssertionError
+
+    with pytest.raises(HandlerStopped, match="past its deadline"):
+        await run(work)
+
+
 async def test_a_higher_reason_during_the_wait_counts(run: Run) -> None:
     async def work(job: JobContext) -> None:
         run.held.stop(Stop.DRAINING)

@@ -10,8 +10,9 @@ from structlog.testing import capture_logs
 from asyncjob import WorkerApp
 from asyncjob.app import Event, HandlerError, JobEnded, JobEvent, Resources, WorkerEvent
 from asyncjob.lifecycle import phase_change
-from asyncjob.lifecycle.phase_change import Failure
+from asyncjob.lifecycle.phase_change import Failure, PhaseChange
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.transitions import Actor, find_transition, targets_of
 from asyncjob_worker.execution import hooks as module
 from asyncjob_worker.execution.attempt import job_info_of
 from asyncjob_worker.execution.hooks import HookEvents, Hooks, job_ended_event
@@ -195,6 +196,45 @@ def test_an_outcome_becomes_the_event_that_people_expect() -> None:
     late = held(releases=3).job
     waiting = phase_change.release(late, Reason.RELEASED, "x", now=NOW, jitter_sample=0.5)
     assert (waiting.target, ended(move=waiting).event) == (Phase.RETRYING, Event.RELEASED)
+
+
+def outcomes_of_a_worker() -> list[tuple[Phase, Reason | None]]:
+    """Return all that the transition table lets a holder do with its running job."""
+    found = list[tuple[Phase, Reason | None]]()
+    for target in targets_of(Phase.RUNNING):
+        transition = find_transition(Phase.RUNNING, target)
+        assert transition is not None
+        if Actor.WORKER in transition.actors:
+            found += [(target, why) for why in transition.reasons_by_actor[Actor.WORKER] or {None}]
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize(("target", "reason"), outcomes_of_a_worker())
+def test_each_outcome_that_a_worker_may_store_has_an_event(
+    target: Phase, reason: Reason | None
+) -> None:
+    event = ended(move=PhaseChange(target, reason, {}, None))
+    parks = {Reason.SLEEPING, Reason.WAITING_FOR_SIGNAL, Reason.WAITING_FOR_CHILDREN}
+    assert (event.event is Event.PARKED, event.phase) == (reason in parks, target)
+
+
+async def test_an_event_that_cannot_be_built_is_logged_and_fails_no_slot() -> None:
+    app, told = WorkerApp(), list[str]()
+
+    @app.on(Event.CLAIMED, Event.PARKED)
+    async def hook(event: JobEvent) -> None:
+        told.append(event.event)
+
+    hooks = Hooks(app.hooks)
+    hooks.start(NOTHING)
+    events = HookEvents(hooks, ME, "ns", Settings())
+    of_no_event = PhaseChange(Phase.RUNNING, None, {}, None)
+    with capture_logs() as logs:
+        events.ended(held(), of_no_event, 1.5)
+        events.claimed(held())
+        await hooks.close()
+    assert [entry["event"] for entry in logs] == ["hook event lost"]
+    assert told == ["claimed"]
 
 
 def no_event(event: JobEnded) -> None: ...

@@ -27,6 +27,8 @@ def parts() -> Components:
         ),
         runner=SimpleNamespace(running={"u": None}, abandoned=6),
         backlog=range(7),
+        shard_watches=SimpleNamespace(deal=SimpleNamespace(own={1, 2}, deputy={3})),
+        job_watches=SimpleNamespace(events=12),
     )
     return cast("Components", made)
 
@@ -83,6 +85,8 @@ def test_what_the_parts_know_is_read_when_somebody_asks() -> None:
     assert value(metrics, "lease_renewals_total", outcome="failed") == 4
     read = [value(metrics, name) for name in ("running", "abandoned", "backlog", "slots")]
     assert read == [1, 6, 7, 8]
+    assert [value(metrics, "shards", part=part) for part in ("own", "deputy")] == [2, 1]
+    assert value(metrics, "job_events_total") == 12
 
 
 def test_requests_are_counted_and_timed() -> None:

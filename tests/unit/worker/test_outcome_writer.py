@@ -17,7 +17,8 @@ from asyncjob.errors import (
     UnauthorizedError,
     UnknownOutcomeError,
 )
-from asyncjob.lifecycle.phase_change import Failure, PhaseChange, fail, succeed
+from asyncjob.lifecycle.phase_change import Failure, PhaseChange, fail, park, succeed
+from asyncjob.lifecycle.waits import WaitView
 from asyncjob_worker.leases import ownership
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import MAX_OUTCOME_REFUSALS, OutcomeWriter
@@ -203,3 +204,37 @@ async def test_missing_permission_is_waited_out_until_another_decides() -> None:
     session = ScriptedSession(json_patch=[ForbiddenError("rbac")], get=answers)
     assert not await report(session, held())
     assert len(session.made("json_patch")) == 6
+
+
+async def test_a_park_that_the_job_has_no_room_for_ends_it_in_words() -> None:
+    session = ScriptedSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
+    of = held()
+    parked = park(of.job, {}, [WaitView("Signal", "go")], now=NOW)
+    stored = await report(session, of, parked)
+    assert stored is not None
+    assert (stored.target.value, stored.reason) == ("DeadLetter", "ResultRefused")
+    assert "the job has no room to be parked: what it waits for has" in str(stored.fields)
+
+
+async def test_a_park_that_is_refused_for_another_reason_is_given_up() -> None:
+    session = ScriptedSession(
+        json_patch=[InvalidError("a rule")] * MAX_OUTCOME_REFUSALS, get=[job()] * 9
+    )
+    of = held()
+    assert await report(session, of, park(of.job, {}, [WaitView("Signal", "go")], now=NOW)) is None
+
+
+async def test_a_park_that_is_too_large_is_tried_without_what_payloads_it_shows() -> None:
+    session = ScriptedSession(json_patch=[TooLargeError("request is too large"), OK], get=[job()])
+    of = held()
+    waiting = [
+        WaitView("Signal", "go", payload_schema={"type": "string"}),
+        WaitView("Signal", "no"),
+    ]
+    stored = await report(session, of, park(of.job, {}, waiting, now=NOW))
+    assert stored is not None
+    assert stored.target.value == "Pending"
+    first, second = session.made("json_patch")
+    assert "payloadSchema" in str(first.operation("/status/waiting"))
+    lean = [{"kind": "Signal", "key": "go"}, {"kind": "Signal", "key": "no"}]
+    assert (second.operation("/status/waiting") or {})["value"] == lean

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from asyncjob_worker.claiming.backlog import PARTITIONS
+from asyncjob_worker.claiming.partitions import PARTITIONS
 from asyncjob_worker.claiming.selector import ALONE_SECONDS, EMPTYING_SECONDS
 from support.parts.claim_selector import ClaimSelectorHarness
 from support.parts.worker_parts import candidate
@@ -218,3 +218,16 @@ def test_slow_claims_lengthen_the_takeover_delay_up_to_its_limit() -> None:
     for _ in range(100):
         harness.selector.record_claim(0.001, won=True)
     assert harness.backlog.takeover_delay == least
+
+
+def test_chunks_of_all_types_together_leave_slots_for_other_jobs() -> None:
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items", "b/items"}), chunk_limit=2)
+    harness.put("a-1", "a-2", type="a/items")
+    harness.put("b-1", type="b/items")
+    harness.put("single", type="other")
+    chosen = [harness.selector.select() for _ in range(4)]
+    names = [one.name for one in chosen if one]
+    assert names == ["a-1", "a-2", "single"]
+    assert chosen[0] is not None
+    assert harness.selector.done(chosen[0])
+    assert harness.pick() == "b-1"

@@ -11,8 +11,8 @@ import pytest
 from asyncjob.errors import ForbiddenError, UnknownOutcomeError
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.claiming import slots
-from asyncjob_worker.claiming.backlog import PARTITIONS
 from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.partitions import PARTITIONS
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.errors import HeartbeatLagError
 from asyncjob_worker.leases.held_job import HeldJob

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from asyncjob.app.child_jobs import Child, ChildRef, ChildView
+from asyncjob.app.child_handles import Child
+from asyncjob.app.child_jobs import ChildRef, ChildView
 from asyncjob.app.errors import ChildFailedError, ChildGoneError
 from asyncjob.errors import (
     ExpiredError,
@@ -15,7 +16,8 @@ from asyncjob.errors import (
     UnknownOutcomeError,
 )
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_worker.execution.child_jobs import AttemptChildJobs, ChildPoller
+from asyncjob_worker.execution.children.child_jobs import AttemptChildJobs
+from asyncjob_worker.execution.children.child_poller import ChildPoller
 from support.parts.child_jobs import children, finished
 from support.parts.worker_parts import Call, Pauses, ScriptedSession, held, job
 

@@ -16,6 +16,11 @@ def micro_time_text() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def wall_seconds() -> float:
+    """Return the wall clock in epoch seconds; the API server's counts wherever it is known."""
+    return time.time()
+
+
 def wall_nanoseconds() -> int:
     """Return the wall clock in nanoseconds since 1970, as OpenTelemetry spans have it."""
     return time.time_ns()

@@ -5,7 +5,7 @@ methods because the component that they call is built later.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import structlog
@@ -13,17 +13,22 @@ import structlog
 from asyncjob.app import WorkerApp, outcomes
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
+from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob_worker.claiming.backlog import Backlog, assign_partitions
+from asyncjob.lifecycle.waits import WaitKind
+from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
+from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.claiming.selector import ClaimSelector
+from asyncjob_worker.claiming.shard_watches import ShardWatches
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
-from asyncjob_worker.clock import boottime, now_text
+from asyncjob_worker.clock import boottime, now_text, wall_seconds
 from asyncjob_worker.execution.attempt import AttemptServices
-from asyncjob_worker.execution.child_jobs import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
+from asyncjob_worker.execution.attempt_waits import MayPark
+from asyncjob_worker.execution.children.child_jobs import MAX_CONCURRENT_SUBMITS, AttemptChildJobs
 from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.hooks import HookEvents, Hooks
 from asyncjob_worker.execution.runner import JobRunner
@@ -31,6 +36,7 @@ from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
 from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.leases.ownership import EnforcementCheck
+from asyncjob_worker.leases.park_permission import ParkPermission
 from asyncjob_worker.leases.registration import WorkerLease, WorkerRegistration
 from asyncjob_worker.leases.stall_detector import LivenessCounter
 from asyncjob_worker.leases.step_writer import StepWriter
@@ -61,7 +67,6 @@ class Components:
         tracing: Tracing,
     ) -> None:
         access = session.access
-        self._worker = holder.worker
         self.loop_liveness = LivenessCounter()
         self.heartbeat = HeartbeatThread(
             access.kubeconfig,
@@ -77,11 +82,18 @@ class Components:
             for name, handler in app.handlers.items()
             if handler.concurrency
         }
+        chunk_types = frozenset(filter(is_chunk_type, app.handlers))
         self.backlog = Backlog(
-            takeover_delay=settings.takeover_delay, limit=settings.max_backlog, limited_types=limits
+            takeover_delay=settings.takeover_delay,
+            limit=settings.max_backlog,
+            limited_types=chunk_types | limits.keys(),
         )
         self.live_workers = LiveWorkers(
-            holder, settings.worker_lease_interval, boottime, self._reassign_partitions
+            holder,
+            settings.worker_lease_interval,
+            boottime,
+            self._reassign_partitions,
+            app.handlers,
         )
         self.queue = QueueState(self._wake, self._relist)
         self.hooks = Hooks(app.hooks)
@@ -104,27 +116,40 @@ class Components:
                 ),
                 step_writer=StepWriter(session),
                 on_step_stored=metrics.step_stored,
+                may_park=_park_policy(session, settings),
+                server_time=partial(_server_time, session),
             ),
             events=self.events,
             metrics=metrics,
             tracing=tracing,
         )
-        self.watcher = QueuedJobWatcher(
+        self.job_watches = metrics.job_watch_observer()
+        new_watch = partial(
+            QueuedJobWatcher,
             session,
             self.backlog,
-            queue=settings.queue,
             types=app.handlers,
             clock=boottime,
             on_candidate=self._wake,
-            observer=metrics.watch_observer("jobs"),
+            observer=self.job_watches,
         )
-        selector = ClaimSelector(
+        self.watcher = new_watch(selection=JobSelection(settings.queue))
+        self.shard_watches = ShardWatches(
+            holder.worker,
+            self.watcher,
+            self.backlog,
+            watch=lambda selection: new_watch(selection=selection),
+            is_idle=self._is_idle,
+        )
+        self._selector = selector = ClaimSelector(
             backlog=self.backlog,
             queue=self.queue,
             live_workers=self.live_workers,
             clock=boottime,
-            relist=self.watcher.relist,
+            relist=self._relist,
             limits=limits,
+            chunk_types=chunk_types,
+            chunk_limit=chunk_slots(settings.slots()),
         )
         self.enforcement = EnforcementCheck(session, required=settings.require_policy)
         self.claimer = Claimer(
@@ -148,12 +173,35 @@ class Components:
         self.slots.wake()
 
     def _relist(self) -> None:
-        self.watcher.relist()
+        self.shard_watches.relist()
+
+    def _is_idle(self) -> bool:
+        return self.slots.has_idle and self._selector.is_open
 
     def _reassign_partitions(self) -> None:
         log.info("workers of the queue changed", live=len(self.live_workers.live))
-        self.backlog.reassign(assign_partitions(self._worker, self.live_workers.live), boottime())
+        self.shard_watches.set_workers(self.live_workers.live, self.live_workers.peers)
         self._wake()
+
+
+def _park_policy(session: KubeSession, settings: Settings) -> MayPark:
+    """Return what says whether jobs may be parked now."""
+    if settings.park == "auto":
+        return ParkPermission(
+            session, settings.operator_namespace, settings.operator_lease
+        ).is_granted
+    allowed = settings.park == "always"
+
+    async def may_park(_: Collection[WaitKind]) -> bool:
+        return allowed
+
+    return may_park
+
+
+def _server_time(session: KubeSession) -> float:
+    """Return the API server's clock in epoch seconds; this machine's before the first answer."""
+    told = session.server_time()
+    return wall_seconds() if told is None else told
 
 
 def _worker_lease(app: WorkerApp, settings: Settings, holder: LeaseHolder) -> WorkerLease:

@@ -19,6 +19,16 @@ MAX_TYPES: Final = 100
 """Job types beyond this number are shown as `other`."""
 
 
+class JobWatchObserver(OpenedWatchCounter):
+    """Counts what the watches of queued jobs tell, in `events`."""
+
+    events = 0
+
+    def job_event(self) -> None:
+        """Count an event of a job."""
+        self.events += 1
+
+
 class Metrics:
     """One set of metrics, in a registry of its own."""
 
@@ -69,6 +79,10 @@ class Metrics:
     def watch_observer(self, watch: str) -> WatchObserver:
         """Return what counts each time that this watch is opened."""
         return OpenedWatchCounter(self._watches.labels(watch).inc)
+
+    def job_watch_observer(self) -> JobWatchObserver:
+        """Return what counts the watches of queued jobs, and what they tell."""
+        return JobWatchObserver(self._watches.labels("jobs").inc)
 
     def request(self, method: str, code: int, seconds: float) -> None:
         """Count a request to the API server; called by a session, in any thread."""

@@ -57,6 +57,25 @@ SERVING: Final = (
         "container's quota.",
     ),
     _option(
+        "--park",
+        type=click.Choice(("auto", "always", "never")),
+        default=DEFAULTS.park,
+        help="Whether a handler that sleeps gives up its slot; auto: while the operator that leads "
+        "announces in its Lease that it wakes such jobs.",
+    ),
+    _option(
+        "--operator-namespace",
+        callback=_check_label,
+        default=DEFAULTS.operator_namespace,
+        show_default="the worker's own",
+        help="Namespace of the operators' Lease.",
+    ),
+    _option(
+        "--operator-lease",
+        default=DEFAULTS.operator_lease,
+        help="Name of the operators' Lease.",
+    ),
+    _option(
         "--max-free-json",
         type=COUNT,
         default=DEFAULTS.max_free_json,

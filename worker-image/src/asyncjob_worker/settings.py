@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.logs import LogFormat
-from asyncjob.names import DEFAULT_QUEUE
+from asyncjob.names import DEFAULT_QUEUE, OPERATOR_LEASE
 from asyncjob.offload import Address, AllowList, Store, default_prefixes
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
 from asyncjob_worker.errors import NoPodError
@@ -79,6 +79,15 @@ class Settings:
 
     worker_lease_interval: float = 15.0
     """How often the worker renews its own Lease."""
+
+    park: Literal["auto", "always", "never"] = "auto"
+    """Whether a handler that sleeps gives up its slot: if the leading operator wakes it again."""
+
+    operator_namespace: str | None = None
+    """Namespace of the operators' Lease; None means the worker's own."""
+
+    operator_lease: str = OPERATOR_LEASE
+    """Name of the operators' Lease."""
 
     takeover_delay: float = 0.15
     """How long another worker's job is left to it, times this worker's rank for the job."""

@@ -27,6 +27,7 @@ from asyncjob.metrics import MetricSpec, worker
 from asyncjob.metrics.prometheus import Samples
 from asyncjob.names import JOBS, QUEUES, collection_path
 from asyncjob_worker.claiming.queue_state import worker_leases_params
+from asyncjob_worker.claiming.sharding import ShardDeal
 from asyncjob_worker.claiming.slots import Slots
 from asyncjob_worker.components import Components
 from asyncjob_worker.execution.runner import JobRunner, cancel_watch_params
@@ -92,6 +93,11 @@ class Worker:
     def health(self) -> Health:
         """Return the liveness and readiness checks of this process."""
         return build_health(self._components, self._drain, self._settings)
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether it has begun to end, on request or by itself."""
+        return self._drain.is_begun
 
     def stop(self) -> None:
         """Begin the graceful stop; a second call ends the grace period at once."""
@@ -172,6 +178,7 @@ class Worker:
         yield components.watcher.run()
         yield self._tick_liveness()
         yield self._watch_heartbeat()
+        yield components.shard_watches.run()
 
     def _follow(
         self, name: str, path: str, follower: ResourceEventHandler, params: Mapping[str, str]
@@ -284,8 +291,14 @@ def metric_sources(
         worker.RUNNING: lambda: {(): len(runner.running)},
         worker.SLOTS: lambda: {(): slots},
         worker.ABANDONED: lambda: {(): runner.abandoned},
+        worker.SHARDS: lambda: _shards(components.shard_watches.deal),
+        worker.JOB_EVENTS: lambda: {(): components.job_watches.events},
         worker.BACKLOG: lambda: {(): len(components.backlog)},
     }
+
+
+def _shards(deal: ShardDeal | None) -> Samples:
+    return {("own",): len(deal.own), ("deputy",): len(deal.deputy)} if deal else {}
 
 
 def build_health(components: Components, drain: Drain, settings: Settings) -> Health:
@@ -296,7 +309,7 @@ def build_health(components: Components, drain: Drain, settings: Settings) -> He
             registered=components.heartbeat.alive,
             queue_known=components.queue.synced,
             workers_known=components.live_workers.synced,
-            watching_jobs=components.watcher.is_watching,
+            watching_jobs=components.shard_watches.is_watching,
             enforcement_unproven=components.enforcement.unproven,
             draining=drain.is_begun,
         )

@@ -28,7 +28,7 @@ the Lease, 2 s for hooks and twice `stopWait` for resources; and 2 s more, since
 
 {{- define "asyncjob.worker.container" -}}
 {{- $worker := .worker }}
-{{- $options := merge (dict "queue" (include "asyncjob.worker.queue" .)) $worker.options }}
+{{- $options := merge (dict "queue" (include "asyncjob.worker.queue" .)) (include "asyncjob.worker.leader" . | fromYaml) $worker.options }}
 {{- $flags := include "asyncjob.flags" (dict "options" $options) | fromJsonArray }}
 {{- $app := ternary (list) (list $worker.app) (empty $worker.app) }}
 name: worker
@@ -62,6 +62,15 @@ livenessProbe:
 {{- if $value }}{{ $env = append $env (dict "name" $name "value" (join " " $value)) }}{{ end }}
 {{- end }}
 {{- toJson $env }}
+{{- end }}
+
+{{/* Where the worker finds the operators' Lease, unless it looks there anyway; of (root, worker). */}}
+{{- define "asyncjob.worker.leader" -}}
+{{- $elected := .root.Values.operator.options }}
+{{- $namespace := coalesce .worker.options.operatorNamespace $elected.leaseNamespace .root.Release.Namespace }}
+{{- $name := default $elected.leaseName .worker.options.operatorLease }}
+operatorNamespace: {{ eq $namespace .worker.namespace | ternary "" $namespace | quote }}
+operatorLease: {{ eq $name "asyncjob-operator" | ternary "" $name | quote }}
 {{- end }}
 
 {{/* Rules of a worker's role. */}}

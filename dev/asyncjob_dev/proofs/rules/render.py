@@ -24,7 +24,10 @@ from asyncjob_dev.proofs.rules.symbols import (
 from asyncjob_dev.proofs.rules.versions import Step
 
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_NAMED: Final = {code_of(text): text for text in ("", "True", "Complete", "Failed", "Cancelled")}
+_NAMED: Final = {
+    code_of(text): text
+    for text in ("", "True", "Complete", "Failed", "Cancelled", "Signal", "Sleep")
+}
 """Texts that rules name."""
 
 
@@ -104,12 +107,13 @@ class Rendering:
         needed = {
             name: child(child(schema, "properties"), name) for name in texts(schema, "required")
         }
-        return {
-            name: self._ordinal(code)
-            if field.get("type") == "integer"
-            else self._coded(code, field)
-            for name, field in needed.items()
-        }
+        return {name: self._field_of(code, field) for name, field in needed.items()}
+
+    def _field_of(self, code: int, schema: JsonObject) -> Any:
+        if schema.get("type") == "integer":
+            return self._ordinal(code)
+        # The code is that of the object, and not of a text that rules name.
+        return f"text-{self._ordinal(code)}" if "minLength" in schema else self._coded(code, schema)
 
     def _text(self, code: int) -> str:
         return _NAMED[code] if code in _NAMED else f"text-{self._ordinal(code)}"

@@ -8,9 +8,11 @@ from typing import Final, cast
 import z3
 
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.waits import WaitKind
 from asyncjob.models import RetryPolicy
 from asyncjob_dev.proofs.rules.symbols import (
     FALSE,
+    MAP_KEYS,
     Bool,
     Number,
     Record,
@@ -61,12 +63,14 @@ REASONS_BY_PHASE: Final[dict[Phase, tuple[Reason, ...]]] = {
     Phase.QUEUED: (
         *(Reason.GATE_OPENED, Reason.START_TIME_REACHED, Reason.BACKOFF_ELAPSED),
         *(Reason.RELEASED, Reason.WORKER_GONE, Reason.REDRIVEN),
+        Reason.WAIT_OVER,
     ),
     Phase.PENDING: (
         *(Reason.WAITING_FOR_DEPENDENCY, Reason.SUSPENDED, Reason.QUEUE_PAUSED),
-        *(Reason.CONCURRENCY_LIMIT, Reason.RATE_LIMIT),
+        *(Reason.CONCURRENCY_LIMIT, Reason.RATE_LIMIT, Reason.WAITING_FOR_SIGNAL),
+        Reason.WAITING_FOR_CHILDREN,
     ),
-    Phase.SCHEDULED: (Reason.NOT_BEFORE,),
+    Phase.SCHEDULED: (Reason.NOT_BEFORE, Reason.SLEEPING),
     Phase.RUNNING: (),
     Phase.SUCCEEDED: (),
     Phase.RETRYING: (
@@ -141,6 +145,7 @@ def _result_by_success(job: Seen) -> Bool:
 
 def _history_is_of_the_job(job: Seen) -> Bool:
     history, running = job.history, job.phase(Phase.RUNNING)
+    parked, woken = job.has("status.waiting"), job.reason(Reason.WAIT_OVER)
     ends = [
         implies(
             cast("Bool", history.size == place + 1),
@@ -153,8 +158,8 @@ def _history_is_of_the_job(job: Seen) -> Bool:
     empty = cast("Bool", history.size == 0)
     omitted = cast("Bool", job.number("status.historyOmitted") > 0)
     return all_of(
-        any_of(running, all_of(*ends)),
-        implies(empty, job.phase(Phase.QUEUED, Phase.RUNNING)),
+        any_of(running, parked, woken, all_of(*ends)),
+        implies(empty, any_of(job.phase(Phase.QUEUED, Phase.RUNNING), parked)),
         implies(omitted, cast("Bool", history.size == MAX_HISTORY)),
     )
 
@@ -174,7 +179,10 @@ def _cancelled_with_reason(job: Seen) -> Bool:
         job.phase(Phase.CANCELLED),
         any_of(
             job.flag("spec.cancel"),
-            all_of(job.reason(Reason.DEADLINE_EXCEEDED), job.has("spec.notAfter")),
+            all_of(
+                job.reason(Reason.DEADLINE_EXCEEDED),
+                any_of(job.has("spec.notAfter"), job.has("spec.deadlineSeconds")),
+            ),
             all_of(job.reason(Reason.DUPLICATE), job.has("spec.deduplicationId")),
         ),
     )
@@ -192,6 +200,29 @@ def _costs_come_from_attempts(job: Seen) -> Bool:
     attempts = job.number("status.attempt")
     ended = cast("Number", attempts - z3.If(job.phase(Phase.RUNNING), 1, 0))
     return all_of(*(cast("Bool", job.number(f"status.{name}") <= ended) for name in COUNTERS))
+
+
+def _sleeps(job: Seen) -> Bool:
+    return all_of(job.phase(Phase.SCHEDULED), job.reason(Reason.SLEEPING))
+
+
+_PENDING_PARKS: Final = (Reason.WAITING_FOR_SIGNAL, Reason.WAITING_FOR_CHILDREN)
+"""Why a parked job is Pending."""
+
+
+def _is_parked(job: Seen) -> Bool:
+    told = all_of(job.phase(Phase.PENDING), job.reason(*_PENDING_PARKS))
+    return any_of(_sleeps(job), told)
+
+
+def _sent_or_timed_out(job: Seen) -> Bool:
+    """Return that no signal that was sent has timed out."""
+    both = []
+    for key in MAP_KEYS:
+        wait = f"status.waits.{key}"
+        timed_out = all_of(job.text(f"{wait}.kind", WaitKind.SIGNAL), job.has(f"{wait}.over"))
+        both.append(all_of(job.has(f"spec.signals.{key}"), timed_out))
+    return negation(any_of(*both))
 
 
 STATES: Final = {
@@ -225,7 +256,8 @@ STATES: Final = {
         "Only a succeeded job has a result, in one place.", of_state=_result_by_success
     ),
     "history": Promise(
-        "The history ends with the phase of the job, and omits nothing before it is full.",
+        "The history ends with the phase of the job, but for a park and what ends it, and omits "
+        "nothing before it is full.",
         of_state=_history_is_of_the_job,
     ),
     "answered": Promise(
@@ -237,15 +269,23 @@ STATES: Final = {
         of_state=_cancelled_with_reason,
     ),
     "scheduled": Promise(
-        "A Scheduled job has a start time.",
-        of_state=lambda job: implies(job.phase(Phase.SCHEDULED), job.has("spec.notBefore")),
+        "A Scheduled job has a start time, or is parked.",
+        of_state=lambda job: implies(
+            job.phase(Phase.SCHEDULED), any_of(job.has("spec.notBefore"), _sleeps(job))
+        ),
     ),
+    "waiting": Promise(
+        "A job says what it is parked for exactly while it is Scheduled for Sleeping, or Pending "
+        "for WaitingForSignal or WaitingForChildren.",
+        of_state=lambda job: same_truth(job.has("status.waiting"), _is_parked(job)),
+    ),
+    "told": Promise("No signal has both been sent and timed out.", of_state=_sent_or_timed_out),
     "admitted": Promise(
         "A job with a gate runs only admitted, and no job is admitted elsewhere.",
         of_state=_admitted_before_it_runs,
     ),
     "costs": Promise(
-        "Every retry, crash and release is that of an attempt of its own.",
+        "Every retry, crash, release and park is that of an attempt of its own.",
         of_state=_costs_come_from_attempts,
     ),
 }

@@ -8,6 +8,7 @@ from typing import Final, cast
 import z3
 
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.waits import WaitKind
 from asyncjob.models import AsyncJobSpec
 from asyncjob.rules.job_spec import CONTROL_FIELDS
 from asyncjob_dev.proofs.rules.symbols import (
@@ -106,9 +107,55 @@ def _finished_is_frozen(step: Step) -> Bool:
     return implies(all_of(step.was.phase(*FINISHED), step.kept_phase), step.kept(*fields))
 
 
+PARKED: Final = (Phase.SCHEDULED, Phase.PENDING)
+"""Where an attempt ends that parks the job."""
+
+
+def _parks(step: Step) -> Bool:
+    return all_of(step.ended, step.now.phase(*PARKED))
+
+
+def _parks_or_wakes(step: Step) -> Bool:
+    """Return that an attempt ends by a park, or that a parked job is queued again."""
+    woken = all_of(step.was.has("status.waiting"), step.now.phase(Phase.QUEUED))
+    return any_of(_parks(step), woken)
+
+
+def _parked_says_for_what(step: Step) -> Bool:
+    same = step.kept("status.waiting")
+    said = same_truth(step.now.has("status.waiting"), _parks(step))
+    return z3.If(step.kept_phase, same, said)
+
+
+def _waits_keep_their_ends(step: Step) -> Bool:
+    runs = step.was.phase(Phase.RUNNING)
+    said = []
+    for key in MAP_KEYS:
+        wait = f"status.waits.{key}"
+        sleep = step.was.text(f"{wait}.kind", WaitKind.SLEEP)
+        dropped = all_of(step.redriven, negation(sleep), negation(step.now.has(wait)))
+        over = implies(step.was.has(f"{wait}.over"), step.now.has(f"{wait}.over"))
+        kept = all_of(step.kept(f"{wait}.kind", f"{wait}.until"), over)
+        added = implies(step.now.has(wait), runs)
+        said.append(z3.If(step.was.has(wait), any_of(kept, dropped), added))
+    return all_of(*said)
+
+
+def _signals_are_added(step: Step) -> Bool:
+    """Return that no signal that was sent changes, and that none is sent to a finished job."""
+    said = []
+    for key in MAP_KEYS:
+        signal = f"spec.signals.{key}"
+        sent = implies(step.now.has(signal), negation(step.was.phase(*FINISHED)))
+        said.append(z3.If(step.was.has(signal), step.kept(signal), sent))
+    return all_of(*said)
+
+
 def _history_is_appended(step: Step) -> Bool:
     before, after = step.was.history, step.now.history
-    grows = all_of(negation(step.kept_phase), negation(step.claimed))
+    grows = all_of(
+        negation(step.kept_phase), negation(step.claimed), negation(_parks_or_wakes(step))
+    )
     full = cast("Bool", before.size == MAX_HISTORY)
     dropped = cast("Number", z3.If(full, 1, 0))
     omitted = [seen.number("status.historyOmitted") for seen in (step.was, step.now)]
@@ -125,7 +172,8 @@ def _history_is_appended(step: Step) -> Bool:
         cast("Bool", omitted[1] == omitted[0] + dropped),
         *kept,
     )
-    return z3.If(grows, appended, step.kept("status.history", "status.historyOmitted"))
+    same = all_of(step.kept("status.history"), cast("Bool", omitted[1] == omitted[0]))
+    return z3.If(grows, appended, same)
 
 
 def _phase_is_explained(step: Step) -> Bool:
@@ -141,6 +189,7 @@ def _costs_grow_by_one(step: Step) -> Bool:
         "retries": (Phase.RETRYING,),
         "crashes": (Phase.RETRYING, Phase.DEAD_LETTER),
         "releases": (Phase.RETRYING, Phase.QUEUED, Phase.DEAD_LETTER),
+        "parks": PARKED,
     }
     said = []
     for name, phases in targets.items():
@@ -205,6 +254,7 @@ def _claim_is_in_the_own_name(step: Step) -> Bool:
 REASONS_OF_HOLDERS: Final = (
     *(Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.HANDLER_CRASHED, Reason.RELEASED),
     *(Reason.NOT_RETRYABLE, Reason.INVALID_PAYLOAD, Reason.RESULT_REFUSED),
+    *(Reason.SLEEPING, Reason.WAITING_FOR_SIGNAL, Reason.WAITING_FOR_CHILDREN),
 )
 
 
@@ -279,6 +329,19 @@ STEPS: Final = {
         "A step that is done stays as it is; steps are added only while the job runs.",
         of_step=_steps_are_added,
     ),
+    "waits": Promise(
+        "A wait keeps its end, and one that is over stays so; waits are added only by who runs the "
+        "job, and a redrive drops none but those for signals.",
+        of_step=_waits_keep_their_ends,
+    ),
+    "signals": Promise(
+        "A signal that was sent stays as it is, and none is sent to a finished job.",
+        of_step=_signals_are_added,
+    ),
+    "parked": Promise(
+        "A job says what it is parked for, from the park to its next change of phase.",
+        of_step=_parked_says_for_what,
+    ),
     "frozen": Promise(
         "Nothing of a finished job changes, but reruns, redrive and dismissal.",
         of_step=_finished_is_frozen,
@@ -290,7 +353,8 @@ STEPS: Final = {
         "Reason, error and times of a phase are set as it begins.", of_step=_phase_is_explained
     ),
     "cost-by-one": Promise(
-        "Retries, crashes and releases grow by one as an attempt ends; a redrive sets them to 0.",
+        "Retries, crashes, releases and parks grow by one as an attempt ends; a redrive sets them "
+        "to 0.",
         of_step=_costs_grow_by_one,
     ),
     "retry-limit": Promise("A retry is within the policy in force.", of_step=_retries_are_limited),

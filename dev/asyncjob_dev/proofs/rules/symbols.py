@@ -18,6 +18,8 @@ from asyncjob_dev.proofs.rules.cel import CelUnknownError
 MAP_KEYS: Final = ("key-1", "key-2")
 """The keys of each map of objects."""
 
+_PLAIN: Final = ("string", "boolean", "integer", "number")
+
 Bool: TypeAlias = z3.BoolRef
 Number: TypeAlias = z3.ArithRef
 
@@ -291,7 +293,7 @@ def _symbol(  # noqa: C901, PLR0911  # a case for each type
         case "object" if "properties" in schema:
             return Record(dict(_entries(path, schema, demands)))
         case "object" if "properties" in child(schema, "additionalProperties"):
-            return Record(dict(_keys(path)))
+            return Record(dict(_keys(path, child(schema, "additionalProperties"), demands)))
         case "boolean":
             return Truth(z3.Bool(path))
         case "integer":
@@ -325,10 +327,18 @@ def _entries(path: str, schema: JsonObject, demands: list[Bool]) -> Iterator[tup
         yield name, Entry(present, _symbol(f"{path}.{name}", inner, demands))
 
 
-def _keys(path: str) -> Iterator[tuple[str, Entry]]:
-    """Yield the keys of a map; a value is compared as a whole, whatever is in it."""
+def _keys(path: str, schema: JsonObject, demands: list[Bool]) -> Iterator[tuple[str, Entry]]:
+    """Yield the keys of a map.
+
+    A value is spelled out if each of its fields is plain, else compared as a whole, whatever is in
+    it.
+    """
+    fields = map(as_object, child(schema, "properties").values())
+    is_plain = all(text(one, "type") in _PLAIN for one in fields)
     for name in MAP_KEYS:
-        yield name, Entry(z3.Bool(f"{path}.{name}?"), Code(z3.Int(f"{path}.{name}")))
+        below = f"{path}.{name}"
+        value = _symbol(below, schema, demands) if is_plain else Code(z3.Int(below))
+        yield name, Entry(z3.Bool(f"{below}?"), value)
 
 
 def _amount(number: Number, schema: JsonObject, demands: list[Bool]) -> Amount:

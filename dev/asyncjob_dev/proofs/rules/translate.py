@@ -92,6 +92,8 @@ class Translation:
                 return self._call(node, scope)
             case ListOf(()):
                 return Term(Sequence(z3.IntVal(0)))
+            case MapOf(()):
+                return Term(Record({}))
             case ListOf() | MapOf():
                 raise CelUnknownError("a list or map is not translated here")
 
@@ -310,11 +312,29 @@ def _or_value(source: Term, default: Term) -> Term:
             raise CelUnknownError("orValue() of a list needs a list")
         size = cast("Number", z3.If(present, value.size, z3.IntVal(0)))
         return Term(Sequence(size, value.entries, value.content), source.fails)
+    if isinstance(default.value, Record) and not default.value.fields:
+        return Term(_present_if(present, value), source.fails)
     fails = any_of(source.fails, all_of(negation(present), default.fails))
     return Term(either(present, value, default.value), fails)
 
 
+def _present_if(condition: Bool, value: Symbol) -> Record:
+    """Return the map, or an empty one."""
+    if not isinstance(value, Record):
+        raise CelUnknownError("orValue() of a map needs a map")
+    return Record(
+        {
+            key: Entry(all_of(condition, entry.present), entry.value)
+            for key, entry in value.fields.items()
+        }
+    )
+
+
 def _size(source: Term) -> Term:
-    if not isinstance(source.value, Sequence):
-        raise CelUnknownError("size() needs a list")
-    return Term(Amount(source.value.size), source.fails)
+    match source.value:
+        case Sequence(size):
+            return Term(Amount(size), source.fails)
+        case Record(fields):
+            present = [z3.If(entry.present, 1, 0) for entry in fields.values()]
+            return Term(Amount(cast("Number", z3.Sum(z3.IntVal(0), *present))), source.fails)
+    raise CelUnknownError("size() needs a list or map")

@@ -29,7 +29,7 @@ from asyncjob_dev.proofs.rules.symbols import (
 MAX_HISTORY: Final = 20
 FINISHED: Final = (Phase.SUCCEEDED, Phase.DEAD_LETTER, Phase.CANCELLED)
 WAITING: Final = (Phase.QUEUED, Phase.PENDING, Phase.SCHEDULED, Phase.RETRYING)
-COUNTERS: Final = ("retries", "crashes", "releases")
+COUNTERS: Final = ("retries", "crashes", "releases", "parks")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

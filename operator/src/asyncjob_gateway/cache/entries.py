@@ -10,6 +10,7 @@ import structlog
 
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.names import CRON_JOB_LABEL, PARENT_NAME_ANNOTATION
+from asyncjob.rest.arrays import ArrayInfo, array_of
 from asyncjob.rest.job_reading import summary_of
 from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.listing import ListPosition, position_of
@@ -77,6 +78,14 @@ class TrimmedCronJob(dict[str, Json]):
         self.info = _cron_job_info(obj)
 
 
+class TrimmedArray(dict[str, Json]):
+    """An array's names and version as an object has them; `info` None: it cannot be read."""
+
+    def __init__(self, obj: JsonObject) -> None:
+        super().__init__(metadata=_metadata(obj, "name"))
+        self.info = _array_info(obj)
+
+
 def trim_queue(obj: JsonObject) -> JsonObject:
     """Return an AsyncQueue without its annotations and managedFields, which may be large."""
     kept = {part: obj[part] for part in ("spec", "status") if part in obj}
@@ -107,4 +116,12 @@ def _cron_job_info(obj: JsonObject) -> CronJobInfo | None:
         return cron_job_of(obj)
     except ValueError as error:  # written past a schema that this version knows
         log.warning("cron job not readable", error=str(error))
+        return None
+
+
+def _array_info(obj: JsonObject) -> ArrayInfo | None:
+    try:
+        return array_of(obj)
+    except ValueError as error:  # a phase that this version does not know
+        log.warning("array not readable", error=str(error))
         return None

@@ -1,4 +1,4 @@
-"""Lists of jobs from the cache.
+"""Lists of jobs and arrays from the cache.
 
 Label selectors and other filters compiled into one test per job, and pages cut by a cursor. A page
 begins after the position that its cursor names, so any replica can continue, and no job that stays
@@ -6,11 +6,18 @@ as it is is skipped or repeated.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from asyncjob.lifecycle.derived_jobs import cron_label_value
+from asyncjob.rest.arrays import (
+    ArrayInfo,
+    ArrayPage,
+    ArraySelection,
+    array_position,
+    matches_array,
+)
 from asyncjob.rest.jobs import Page
 from asyncjob.rest.listing import (
     BadCursorError,
@@ -166,3 +173,27 @@ def _count_matching(cache: JobCache, test: JobFilter | None) -> int:
     if test is None:
         return len(cache)
     return sum(map(test, cache.newest_first()))
+
+
+def array_page(
+    arrays: Iterable[ArrayInfo], selection: ArraySelection, cursor: str | None, limit: int
+) -> ArrayPage:
+    """Return the arrays that match, newest first, after the cursor, as `list_page` does of jobs."""
+    after = read_cursor(cursor) if cursor else None
+    labels = parse_label_selector(selection.label, "query.label") if selection.label else None
+    matching = sorted(
+        (
+            array
+            for array in arrays
+            if matches_array(array, selection) and (labels is None or labels(array.labels))
+        ),
+        key=array_position,
+        reverse=True,
+    )
+    rest = [array for array in matching if after is None or array_position(array) < after]
+    found = rest[:limit]
+    return ArrayPage(
+        items=found,
+        next=encode_cursor(array_position(found[-1])) if len(rest) > limit else None,
+        total=len(matching) if after is None else None,
+    )

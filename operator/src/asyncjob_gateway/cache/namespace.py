@@ -1,4 +1,4 @@
-"""What is cached of one namespace: jobs, queues, cron jobs and worker Leases, kept by watches.
+"""What is cached of one namespace: jobs, queues, cron jobs, arrays and Leases, kept by watches.
 
 Queues are shown as they are now: what their AsyncQueue says, jobs counted in the cache, workers by
 their Leases; a queue without an AsyncQueue appears if it has jobs or workers.
@@ -16,6 +16,8 @@ from asyncjob.kube.transport import Params
 from asyncjob.kube.watch import WatchEvent
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
+    ARRAY_KIND,
+    ARRAYS,
     COMPONENT_LABEL,
     CRON_JOB_KIND,
     CRON_JOBS,
@@ -25,6 +27,7 @@ from asyncjob.names import (
     WORKER_COMPONENT,
     collection_path,
 )
+from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.resources import (
     CronJobInfo,
     QueueInfo,
@@ -36,6 +39,7 @@ from asyncjob.rest.resources import (
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.cache.changes import ChangeBuffer
 from asyncjob_gateway.cache.entries import (
+    TrimmedArray,
     TrimmedCronJob,
     TrimmedJob,
     parse_version,
@@ -157,7 +161,7 @@ class _JobWatch(WatchObserver):
 
 
 class NamespaceCache:
-    """Jobs, queues, cron jobs and workers of one namespace."""
+    """Jobs, queues, cron jobs, arrays and workers of one namespace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -166,12 +170,13 @@ class NamespaceCache:
         self.capacity = QueueCapacity(self.jobs)
         self._queues = ObjectCache()
         self._cron_jobs = ObjectCache()
+        self._arrays = ObjectCache()
         self._worker_leases = ObjectCache()
 
     @property
     def synced(self) -> bool:
         """Whether everything has been listed once."""
-        small = (self._queues, self._cron_jobs, self._worker_leases)
+        small = (self._queues, self._cron_jobs, self._arrays, self._worker_leases)
         return self.jobs.synced and all(cache.synced for cache in small)
 
     def require_synced(self) -> None:
@@ -203,6 +208,11 @@ class NamespaceCache:
         known = sorted(self._cron_jobs.by_name.items())
         return [cron.info for _, cron in known if isinstance(cron, TrimmedCronJob) and cron.info]
 
+    def arrays(self) -> list[ArrayInfo]:
+        """Return all arrays, in no order."""
+        known = self._arrays.by_name.values()
+        return [array.info for array in known if isinstance(array, TrimmedArray) and array.info]
+
     def put_written(self, obj: JsonObject) -> None:
         """Take the answer to a write of our own."""
         kind = text(obj, "kind")
@@ -210,16 +220,21 @@ class NamespaceCache:
             self.jobs.put_written(obj)
         elif kind == CRON_JOB_KIND:
             self._cron_jobs.put_written(TrimmedCronJob(obj))
+        elif kind == ARRAY_KIND:
+            self._arrays.put_written(TrimmedArray(obj))
 
     async def run(
         self, session: KubeSession, watch_observer: Callable[[str], WatchObserver]
     ) -> None:
         """Keep up to date until cancelled; `watch_observer` gives that of a kind."""
         leases = f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"
-        queues, crons = (collection_path(self.name, kind) for kind in (QUEUES, CRON_JOBS))
+        queues, crons, arrays = (
+            collection_path(self.name, kind) for kind in (QUEUES, CRON_JOBS, ARRAYS)
+        )
         small: Sequence[tuple[str, ObjectCache, Params, str, Trim]] = (
             (queues, self._queues, {}, "queues", trim_queue),
             (crons, self._cron_jobs, {}, "cron jobs", TrimmedCronJob),
+            (arrays, self._arrays, {}, "arrays", TrimmedArray),
             (leases, self._worker_leases, WORKER_LEASES, "workers", trim_lease),
         )
         async with asyncio.TaskGroup() as group:

@@ -24,9 +24,14 @@ NOTICES: Final = {
     "suspended": "Suspended.",
     "resumed": "Resumed.",
     "priority": "Priority changed.",
+    "signalled": "Signal sent.",
     "paused": "Queue paused: no job of it starts.",
     "unpaused": "Queue resumed.",
     "triggered": "Triggered; this is the new job.",
+    "array-cancelled": "Cancellation of the array requested.",
+    "array-redriven": "Redrive of the failed items requested.",
+    "array-suspended": "Array suspended: no chunk of it starts.",
+    "array-resumed": "Array resumed.",
     "cron-suspended": "Cron job suspended.",
     "cron-resumed": "Cron job resumed.",
 }
@@ -46,6 +51,7 @@ class Section:
 QUEUES_SECTION: Final = Section("queues", "Queues", "/queues", "q")
 JOBS_SECTION: Final = Section("jobs", "Jobs", "/jobs", "j")
 DEAD_LETTERS_SECTION: Final = Section("dead", "Dead letters", "/dead-letters", "d")
+ARRAYS_SECTION: Final = Section("arrays", "Arrays", "/arrays", "a")
 CRON_JOBS_SECTION: Final = Section("cron", "Cron jobs", "/cron-jobs", "c")
 WORKERS_SECTION: Final = Section("workers", "Workers", "/workers", "w")
 SUBMIT_SECTION: Final = Section("submit", "Submit", "/submit", "s")
@@ -87,6 +93,7 @@ class Frame:
             (allowed.list_queues, QUEUES_SECTION),
             (allowed.list_jobs, JOBS_SECTION),
             (allowed.list_jobs, DEAD_LETTERS_SECTION),
+            (allowed.list_arrays, ARRAYS_SECTION),
             (allowed.list_cron_jobs, CRON_JOBS_SECTION),
             (allowed.list_queues, WORKERS_SECTION),
             (allowed.submit, SUBMIT_SECTION),

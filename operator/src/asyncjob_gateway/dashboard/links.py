@@ -18,7 +18,7 @@ from asyncjob_gateway.urls import split_url
 PREFIX: Final = "/dashboard"
 
 _FORM_PATH: Final = re.compile(
-    r"(/jobs/[a-z0-9.-]+)/[a-z]+|(/dead-letters)/[a-z]+|(/queues|/cron-jobs)/[^/]+/[a-z]+"
+    r"(/jobs/[a-z0-9.-]+|/arrays/[a-z0-9.-]+)/[a-z]+|(/dead-letters)/[a-z]+|(/queues|/cron-jobs)/[^/]+/[a-z]+"
 )
 
 Query = Mapping[str, str | int | Sequence[str] | None]
@@ -44,6 +44,10 @@ class Links:
     def job(self, job_id: str, query: Query | None = None) -> str:
         """Return the address of a job's page."""
         return self.to(f"/jobs/{quote(job_id, safe='')}", query)
+
+    def array(self, name: str, query: Query | None = None) -> str:
+        """Return the address of an array's page."""
+        return self.to(f"/arrays/{quote(name, safe='')}", query)
 
     def jobs(self, **filters: str | int | Sequence[str] | None) -> str:
         """Return the address of a list."""

@@ -14,6 +14,8 @@ _RIGHT_OF_FLAG = {
     "control": rights.CONTROL_JOBS,
     "list_queues": rights.LIST_QUEUES,
     "control_queues": rights.CONTROL_QUEUES,
+    "list_arrays": rights.LIST_ARRAYS,
+    "control_arrays": rights.CONTROL_ARRAYS,
     "list_cron_jobs": rights.LIST_CRON_JOBS,
     "control_cron_jobs": rights.CONTROL_CRON_JOBS,
 }
@@ -30,6 +32,8 @@ class Permissions:
     control: bool = False
     list_queues: bool = False
     control_queues: bool = False
+    list_arrays: bool = False
+    control_arrays: bool = False
     list_cron_jobs: bool = False
     control_cron_jobs: bool = False
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from asyncjob_gateway.dashboard.pages import (
     actions,
+    arrays,
     cron_jobs,
     dead_letters,
     events,
@@ -17,7 +18,7 @@ from asyncjob_gateway.dashboard.pages import (
 
 router = APIRouter(include_in_schema=False)
 for _page in (
-    *(sign_in, queues, jobs, dead_letters, actions, cron_jobs, workers, submit, events),
+    *(sign_in, queues, jobs, dead_letters, actions, arrays, cron_jobs, workers, submit, events),
     site,  # the last: it answers what is left
 ):
     for _router in _page.ROUTERS:

@@ -73,6 +73,17 @@ CronJobName = Annotated[
     ),
 ]
 
+ArrayName = Annotated[
+    str,
+    Path(
+        alias="name",
+        min_length=1,
+        max_length=253,
+        pattern=NAME_PATTERN,
+        description="The array.",
+    ),
+]
+
 IdempotencyKey = Annotated[
     Key | None,
     Header(

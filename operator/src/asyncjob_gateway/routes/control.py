@@ -1,19 +1,21 @@
-"""Controlling one job: cancel, suspend, resume, set the priority, rerun, redrive, dismiss."""
+"""Controlling one job: cancel, suspend, resume, priority, signal, rerun, redrive, dismiss."""
 
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Path, Query
 from pydantic import Field, model_validator
 from starlette.responses import Response
 
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.signals import MAX_SIGNAL_NAME_LENGTH, SIGNAL_NAME_PATTERN
+from asyncjob.models.base import FreeJson
 from asyncjob.rest.base import RequestModel
 from asyncjob.rest.jobs import Job
 from asyncjob.rest.submission import Submitted
 from asyncjob_gateway import problem_types
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.context import RequestContext
-from asyncjob_gateway.openapi import CHANGES, problem_responses
+from asyncjob_gateway.openapi import CHANGES, SIGNALS, problem_responses
 from asyncjob_gateway.routes.api_route import (
     ApiRoute,
     JobId,
@@ -89,6 +91,55 @@ async def change(
 ) -> Response:
     """Change what may be changed of a job that exists."""
     job = await ctx.operations.change(job_id, suspend=body.suspend, priority=body.priority)
+    return json_response(await _visible_to_caller(ctx, job))
+
+
+_MAX_UID_LENGTH: Final = 128
+"""Longer than any UID that the API server gives."""
+
+
+class SignalBody(RequestModel):
+    """A signal to a job."""
+
+    payload: FreeJson | None = None
+    """Any JSON, 16 KiB at most."""
+
+    uid: Annotated[str, Field(min_length=1, max_length=_MAX_UID_LENGTH)] | None = None
+    """The job's `uid`: a job that has taken its name since is sent nothing (409)."""
+
+
+@router.post(
+    "/signals/{signal}",
+    response_model=Job,
+    responses=problem_responses(
+        problem_types.NO_JOB, problem_types.CONFLICT, *problem_types.ON_BODIES
+    ),
+    summary="Send a signal to a job",
+)
+async def signal(
+    job_id: JobId,
+    name: Annotated[
+        str,
+        Path(
+            alias="signal",
+            min_length=1,
+            max_length=MAX_SIGNAL_NAME_LENGTH,
+            pattern=SIGNAL_NAME_PATTERN,
+            description="The signal's name.",
+        ),
+    ],
+    body: Annotated[SignalBody, Body(openapi_examples=SIGNALS)],
+    ctx: Annotated[RequestContext, authorized()],
+) -> Response:
+    """Tell a job something that its handler waits for, or will: an approval, for instance.
+
+    Takes the verb `signal` on that job. A signal is sent once for each name, in the name of the
+    caller; repeating it changes nothing, and sending another of the same name is refused (409), as
+    is one for a job that has finished or no longer waits for it.
+    """
+    await ctx.require(rights.signal_job(job_id))
+    sender = ctx.caller.username
+    job = await ctx.operations.signal(job_id, name, body.payload, sender=sender, uid=body.uid)
     return json_response(await _visible_to_caller(ctx, job))
 
 

@@ -10,10 +10,13 @@ from asyncjob.lifecycle.job_view import DependencyView, JobView
 from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob_operator.cache.jobs import ChildrenStatus, JobStore, has_pending_dependencies
 from asyncjob_operator.core.dependencies import (
+    NO_AWAITED_CHILDREN,
     NO_DEPENDENCIES,
+    AwaitedChildren,
     Dependencies,
     DependencyState,
     RelatedJob,
+    awaited_children,
     find_cycle,
     related_job,
 )
@@ -41,14 +44,15 @@ class DependencyGraph:
         if job.uid in self._cycle_suspects:
             self._search_cycle(job.uid)
         waiting = has_pending_dependencies(job)
-        if not job.parent_uid and not waiting:
+        if not (job.parent_uid or waiting or job.waiting):
             return NO_DEPENDENCIES
+        awaited = self._awaited_children(job) if job.waiting else NO_AWAITED_CHILDREN
         states = (
             tuple(self._dependency_state(job, dependency) for dependency in job.gates.depends_on)
             if waiting
             else ()
         )
-        return Dependencies(states, self._parent(job), self._cycle(job))
+        return Dependencies(states, self._parent(job), self._cycle(job), awaited)
 
     def siblings_status(self, job: JobView | FinishedJob) -> ChildrenStatus:
         """Return the state of all children of the job's parent, this job included."""
@@ -78,6 +82,7 @@ class DependencyGraph:
             job.cascades_cancel,
         ):
             found += self._relations.dependents(job.namespace, job.name)
+            found += self._relations.awaiting.members(job.uid)
         now = self.siblings_status(job)
         if now != siblings or now.failed_uid == job.uid:
             found += self._dependents_of_parent(job)
@@ -92,6 +97,7 @@ class DependencyGraph:
         self._forget_cycle(job.uid)
         self._cycle_suspects.discard(job.uid)
         dependents = self._relations.dependents(job.namespace, job.name)
+        dependents += self._relations.awaiting.members(job.uid)
         return (
             dependents
             if self.siblings_status(job) == siblings
@@ -104,6 +110,24 @@ class DependencyGraph:
             return True
         parent = self._parent(job)
         return parent is not None and self._relations.has_dependents(parent.namespace, parent.name)
+
+    def feeds_parent(self, job: JobView | FinishedJob) -> bool:
+        """Return whether the job is a child of an unfinished job, which may ask how it ended."""
+        parent = self._parent(job)
+        return parent is not None and not parent.finished
+
+    def _awaited_children(self, job: JobView) -> AwaitedChildren:
+        open_uids: set[str] = set()
+        absent: set[str] = set()
+        for child in awaited_children(job):
+            known = self._find(child.uid)
+            if known is not None and not known.finished:
+                open_uids.add(child.uid)
+            elif known is None and not self._store.is_deleted(child.uid):
+                absent.add(child.uid)
+        if not open_uids and not absent:
+            return NO_AWAITED_CHILDREN
+        return AwaitedChildren(frozenset(open_uids), frozenset(absent))
 
     def _dependents_of_parent(self, job: JobView | FinishedJob) -> list[str]:
         parent = self._parent(job)

@@ -6,6 +6,7 @@ decides from all.
 
 from collections.abc import Callable, Iterable
 
+from asyncjob_operator.cache.chunks import ChunkCache
 from asyncjob_operator.cache.dependencies import DependencyGraph
 from asyncjob_operator.cache.jobs import JobStore, QueueKey
 from asyncjob_operator.cache.queues import AdmissionCache, QueueCache
@@ -14,6 +15,7 @@ from asyncjob_operator.cache.statuses import StatusCache
 from asyncjob_operator.cache.versions import WatchPosition
 from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.retention import FinishedJob
 from asyncjob_operator.kube.version_times import VersionTimes
 
 
@@ -38,10 +40,15 @@ class JobCaches:
         self.watch_position = WatchPosition()
         self.dependency_graph = DependencyGraph(self.store, evaluate_later)
         self.scheduled_jobs = ScheduledJobCache()
+        self.chunks = ChunkCache()
         self.worker_pods = WorkerPodCache(now)
         self.admission_cache = AdmissionCache(now, enqueue_admission)
         self.queues = QueueCache(self.admission_cache)
         self.worker_registry = WorkerRegistry(lambda: now().monotonic, enqueue_admission)
+
+    def is_needed(self, job: FinishedJob) -> bool:
+        """Return whether a finished job has to stay: for another job, or until it is counted."""
+        return self.chunks.is_chunk(job.uid) or self.dependency_graph.is_needed(job)
 
     def is_current(self, uid: str) -> bool:
         """Return whether everything written before a job's known version is known as well."""

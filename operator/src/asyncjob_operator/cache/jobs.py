@@ -13,6 +13,7 @@ from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob_operator.core.admission.reservations import is_active
+from asyncjob_operator.core.dependencies import awaited_children
 from asyncjob_operator.core.policies.deduplication import DuplicateGroup
 from asyncjob_operator.core.retention import FinishedJob, finished_job
 
@@ -173,6 +174,10 @@ class JobStore:
         if len(self._deleted) > MAX_REMEMBERED_DELETED:
             del self._deleted[next(iter(self._deleted))]
 
+    def is_deleted(self, uid: str) -> bool:
+        """Return whether the job is remembered as deleted: none comes back."""
+        return uid in self._deleted
+
     def live_duplicate(self, job: JobView) -> JobView | None:
         """Return the first of the other live jobs with the same deduplication id, or None."""
         group = self._duplicates.get(_dedup_key(job)) if job.gates.deduplication_id else None
@@ -196,11 +201,8 @@ class JobStore:
 
     def in_queue(self, queue: QueueKey) -> list[str]:
         """Return the UIDs of a queue's open jobs."""
-        return [
-            uid
-            for job_type in self._types_in_queue.get(queue, ())
-            for uid in self.of_type(queue, job_type)
-        ]
+        types = self._types_in_queue.get(queue, ())
+        return [uid for job_type in types for uid in self.of_type(queue, job_type)]
 
     def active_in_queue(self, queue: QueueKey) -> list[str]:
         """Return the UIDs of a queue's jobs that run, or may be claimed at any moment."""
@@ -285,20 +287,14 @@ class UidIndex(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class ChildrenStatus:
-    """The state of a job's children, as jobs that wait for all of them need it."""
+    """The state of a job's children: whether any is open, and the UID of one that failed."""
 
     any_open: bool = False
-    """Whether any child has not finished."""
-
     failed_uid: str | None = None
-    """UID of a child that finished without success, if there is one."""
 
 
 class RelationIndex:
-    """Indexes UIDs of jobs by name, dependency and parent.
-
-    A job without dependencies, children and parent costs one entry, that of its name.
-    """
+    """Indexes UIDs of jobs by name, dependency and parent; a job without ties costs one entry."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, dict[str, str]] = {}
@@ -306,6 +302,8 @@ class RelationIndex:
         self._children: UidIndex[ParentKey] = UidIndex()
         self._open_children: UidIndex[ParentKey] = UidIndex()
         self._failed_children: UidIndex[ParentKey] = UidIndex()
+        self.awaiting: UidIndex[str] = UidIndex()
+        """Parked jobs by the UID of a child whose end they wait for."""
 
     def add(self, job: KnownJob) -> None:
         """Index a job."""
@@ -313,9 +311,8 @@ class RelationIndex:
         if job.parent_uid:
             for index in self._child_indexes(job):
                 index.add((job.namespace, job.parent_uid), job.uid)
-        if isinstance(job, JobView) and has_pending_dependencies(job):
-            for dependency in job.gates.depends_on:
-                self._dependents.add((job.namespace, dependency.name), job.uid)
+        if isinstance(job, JobView) and (job.waiting or job.gates.depends_on):
+            self._add_waits(job)
 
     def discard(self, job: KnownJob) -> None:
         """Remove a job from the indexes; another job of its name stays."""
@@ -327,9 +324,22 @@ class RelationIndex:
         if job.parent_uid:
             for index in self._child_indexes(job):
                 index.discard((job.namespace, job.parent_uid), job.uid)
-        if isinstance(job, JobView) and has_pending_dependencies(job):
+        if isinstance(job, JobView) and (job.waiting or job.gates.depends_on):
+            self._discard_waits(job)
+
+    def _add_waits(self, job: JobView) -> None:
+        if has_pending_dependencies(job):
+            for dependency in job.gates.depends_on:
+                self._dependents.add((job.namespace, dependency.name), job.uid)
+        for child in awaited_children(job):
+            self.awaiting.add(child.uid, job.uid)
+
+    def _discard_waits(self, job: JobView) -> None:
+        if has_pending_dependencies(job):
             for dependency in job.gates.depends_on:
                 self._dependents.discard((job.namespace, dependency.name), job.uid)
+        for child in awaited_children(job):
+            self.awaiting.discard(child.uid, job.uid)
 
     def uid_of(self, namespace: str, name: str) -> str | None:
         """Return the UID of the job of this name."""

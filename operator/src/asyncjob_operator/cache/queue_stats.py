@@ -1,13 +1,14 @@
 """Computes from the cached jobs the statistics that the status of each AsyncQueue shows."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.waits import kinds_of
 from asyncjob_operator.cache.jobs import JobStore, QueueKey
 from asyncjob_operator.cache.queues import QueueCache
 from asyncjob_operator.cache.workers import WorkerRegistry
@@ -40,6 +41,12 @@ class QueueStatsCollector:
         self._now = now
         self._quarantine = quarantine
         self._throughput: defaultdict[QueueKey, Throughput] = defaultdict(Throughput)
+        self.parked: Mapping[tuple[str, str, str], int] = {}
+        """Parked jobs by namespace, queue and kind of what they wait for, when last looked at. A
+        job that waits for several kinds counts for each."""
+
+        self.oldest_parks: Mapping[tuple[str, str, str], float] = {}
+        """For how many seconds the oldest of them has been parked."""
 
     def record_finished(self, queue: QueueKey) -> None:
         """Count a job of the queue that has finished."""
@@ -94,22 +101,45 @@ class QueueStatsCollector:
         The stored timestamps are compared as text, cut to whole seconds.
         """
         oldest: dict[QueueKey, str] = {}
+        parked: Counter[tuple[str, str, str]] = Counter()
+        parked_since: dict[tuple[str, str, str], str] = {}
         for number, uid in enumerate(self._store.uids()):
             if number % JOBS_PER_TURN == 0:
                 await asyncio.sleep(0)
             job = self._store.get(uid)
+            if job is not None and job.waiting:
+                since = job.last_transition_time or job.creation_timestamp
+                for kind in kinds_of(job.waiting):
+                    park = (job.namespace, job.queue, kind)
+                    parked[park] += 1
+                    parked_since[park] = _earlier(parked_since.get(park), since)
             if job is None or job.phase is not Phase.QUEUED:
                 continue
             queue = (job.namespace, job.queue)
             if _waits(job, self._queues.view(*queue)):
                 since = job.last_transition_time or job.creation_timestamp
-                current = oldest.get(queue)
-                if (
-                    current is None
-                    or since[:_WHOLE_SECONDS_LENGTH] < current[:_WHOLE_SECONDS_LENGTH]
-                ):
-                    oldest[queue] = since
+                oldest[queue] = _earlier(oldest.get(queue), since)
+        self.parked = parked
+        self.oldest_parks = self._ages(parked_since)
         return oldest
+
+    def _ages(
+        self, parked_since: Mapping[tuple[str, str, str], str]
+    ) -> Mapping[tuple[str, str, str], float]:
+        wall = self._now().wall
+        ages: dict[tuple[str, str, str], float] = {}
+        for (namespace, queue, kind), since in parked_since.items():
+            ref = ObjectRef(ObjectKind.QUEUE, namespace, queue)
+            with self._quarantine.guard(ref, Activity.MEASURE):
+                ages[namespace, queue, kind] = max(0.0, wall - to_epoch(since, default=wall))
+        return ages
+
+
+def _earlier(first: str | None, second: str) -> str:
+    """Return the earlier of two timestamps, the first if both are of the same second."""
+    if first is None or second[:_WHOLE_SECONDS_LENGTH] < first[:_WHOLE_SECONDS_LENGTH]:
+        return second
+    return first
 
 
 def _waits(job: JobView, queue: QueueView) -> bool:

@@ -34,6 +34,9 @@ class QueueAdmissionState:
         self.limits = limits
         self.reservations: Reservations = NO_RESERVATIONS
         self.pending = PendingQueue(limits.priority_ageing_seconds)
+        self.resumed = PendingQueue(limits.priority_ageing_seconds)
+        """Pending jobs that go on after a wait: the rate limit does not count them."""
+
         self.rate_window = RateWindow()
         self.active: dict[str, str] = {}
         """Concurrency keys of the jobs that run or may be claimed at any moment, by UID."""
@@ -68,7 +71,8 @@ class QueueAdmissionState:
     def remove(self, uid: str) -> bool:
         """Forget a deleted job; returns whether a round of admission may be due."""
         was_active = self.active.pop(uid, None) is not None
-        return self.pending.discard(uid) | was_active | (uid in self.reservations.by_uid)
+        was_pending = self.pending.discard(uid) | self.resumed.discard(uid)
+        return was_pending | was_active | (uid in self.reservations.by_uid)
 
     def update_active(self, job: JobView) -> bool:
         """Record whether a job is active; returns whether that has changed."""
@@ -80,9 +84,13 @@ class QueueAdmissionState:
 
     def _update_pending(self, job: JobView, *, awaits_reservation: bool) -> bool:
         if not awaits_reservation:
-            return self.pending.discard(job.uid)
+            return self.pending.discard(job.uid) | self.resumed.discard(job.uid)
         key, since = job.gates.concurrency_key or "", to_epoch(job.creation_timestamp, default=0.0)
-        return self.pending.add(
+        mine, other = self.pending, self.resumed
+        if job.resumed:
+            mine, other = other, mine
+        other.discard(job.uid)
+        return mine.add(
             PendingJob(job.uid, job.name, queued_time_of(job), key, job.priority, since)
         )
 
@@ -140,6 +148,7 @@ class AdmissionCache:
             self._states[queue] = QueueAdmissionState(limits)
         elif state and state.limits != limits:
             state.limits, state.pending = limits, PendingQueue(limits.priority_ageing_seconds)
+            state.resumed = PendingQueue(limits.priority_ageing_seconds)
             state.active.clear()
         self._on_change(queue)
 
@@ -188,6 +197,10 @@ class QueueCache:
     def view(self, namespace: str, queue: str) -> QueueView:
         """Return the view; a queue without an AsyncQueue is open."""
         return self._views.get((namespace, queue), OPEN_QUEUE)
+
+    def is_paused(self, namespace: str, queue: str) -> bool:
+        """Return whether no job of the queue may be started."""
+        return self.view(namespace, queue).paused
 
     def status(self, queue: QueueKey) -> JsonObject:
         """Return the statistics that the status of an AsyncQueue shows."""

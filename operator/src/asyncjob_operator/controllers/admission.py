@@ -94,6 +94,7 @@ class AdmissionRounds:
             reservations=admission.reservations,
             active=admission.active,
             pending=admission.pending,
+            resumed=admission.resumed,
             rate_window=admission.rate_window,
             slots=self._worker_registry.slots(*queue),
         )

@@ -7,8 +7,10 @@ due for them any more.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.arrays.chunks import ARRAY_TYPE_SUFFIXES
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cache.dependencies import NO_CHILDREN
@@ -17,10 +19,11 @@ from asyncjob_operator.cache.jobs import JobAddress
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.workqueue import DelayingQueue, WorkQueue
 from asyncjob_operator.core.decide import decide
-from asyncjob_operator.core.decision import Decision
+from asyncjob_operator.core.decision import Decision, RedriveRefusal
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies import finished
+from asyncjob_operator.core.policies.cancellation import is_past_deadline
 from asyncjob_operator.core.policies.finished import is_redrive_requested
 from asyncjob_operator.core.snapshot import Observation, Snapshot, observe
 from asyncjob_operator.core.workers import AffectedTypes
@@ -63,6 +66,7 @@ class JobEvaluator:
         self._version_times = caches.version_times
         self._dependency_graph = caches.dependency_graph
         self._scheduled_jobs = caches.scheduled_jobs
+        self._chunks = caches.chunks
         self._worker_pods = caches.worker_pods
         self._admission_cache = caches.admission_cache
         self._queues = caches.queues
@@ -76,7 +80,7 @@ class JobEvaluator:
         self._quarantine = quarantine
         self._metrics = metrics
         self._observations: dict[str, Observation] = {}
-        self._refused_redrives: dict[str, int] = {}
+        self._refused_redrives: dict[str, tuple[int, RedriveRefusal]] = {}
         self._rerun_retry_at: dict[str, float] = {}
         self._worker_pods.add_listener(self._on_pod_change)
         self._worker_registry.add_listener(self._on_types_change)
@@ -90,9 +94,11 @@ class JobEvaluator:
         if not self._store.is_new_version(uid, text(meta, "resourceVersion")):
             return
         with self._quarantine.guard(object_ref(ObjectKind.JOB, obj)) as guard:
-            job = read_job(obj)
+            job, now = read_job(obj), self._now()
+            if not just_changed and self._store.find(uid) is None:
+                self._take_for_refused(job, now)
             self._store_job(job, obj, just_changed=just_changed)
-            self._evaluate(job, self._now(), just_changed=just_changed)
+            self._evaluate(job, now, just_changed=just_changed)
         if guard.pause is not None:
             self._requeue_quarantined(uid, guard.pause)
 
@@ -101,7 +107,7 @@ class JobEvaluator:
         job, now = read_job(obj), self._now()
         if job.uid in self._store and self._store.is_new_version(job.uid, job.resource_version):
             self._store_job(job, obj, just_changed=True)
-        now = Now(now.monotonic, now.wall, jitter)
+        now = replace(now, jitter=jitter)
         return job, self._decide(job, now, just_changed=True)
 
     def decide_from_cache(
@@ -116,7 +122,7 @@ class JobEvaluator:
         if job is None or obj is None:
             return None
         now = self._now()
-        now = Now(now.monotonic, now.wall, jitter)
+        now = replace(now, jitter=jitter)
         return job, obj, self._decide(job, now, just_changed=False)
 
     def on_delete_event(self, obj: JsonObject) -> None:
@@ -139,6 +145,8 @@ class JobEvaluator:
         duplicates = self._store.first_duplicates(job) if job else ()
         self._store.delete(uid)
         self._scheduled_jobs.on_delete(uid)
+        if uid in self._chunks.place_of:
+            self._chunks.on_delete(uid)
         self._observations.pop(uid, None)
         self._refused_redrives.pop(uid, None)
         self._rerun_retry_at.pop(uid, None)
@@ -168,9 +176,9 @@ class JobEvaluator:
             self._delaying_queue.block_until(uid, self._now().monotonic + seconds)
             self._job_queue.discard(uid)
 
-    def record_refusal(self, uid: str, number: int) -> None:
+    def record_refusal(self, uid: str, number: int, why: RedriveRefusal) -> None:
         """Remember that this redrive request was refused, so that one Event says so."""
-        self._refused_redrives[uid] = number
+        self._refused_redrives[uid] = (number, why)
 
     def delay_rerun(self, uid: str, seconds: float) -> None:
         """Retry the requested rerun after this many seconds; all else goes on."""
@@ -203,6 +211,8 @@ class JobEvaluator:
             self._rerun_retry_at.pop(job.uid, None)
         self._evaluate_many(self._dependency_graph.on_update(job, known, siblings))
         self._scheduled_jobs.on_update(job, obj, self._written_by)
+        if job.type.endswith(ARRAY_TYPE_SUFFIXES):
+            self._chunks.on_update(obj)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._on_dead_letter(job, text(child(obj, "status"), "message"))
@@ -269,13 +279,25 @@ class JobEvaluator:
             has_reservation=has_reservation,
             type_known=type_known,
             dependencies=dependencies,
-            refused_redrive=self._refused_redrives.get(job.uid, 0),
+            refused_redrive=self._refused_redrives.get(job.uid),
             rerun_retry_at=self._rerun_retry_at.get(job.uid, 0.0),
         )
         return decide(snapshot, now)
 
+    def _take_for_refused(self, job: JobView, now: Now) -> None:
+        """Say nothing of a redrive past the deadline that lies in the first list.
+
+        An operator before this one has said it, and each start would say it again.
+        """
+        if is_redrive_requested(job) and is_past_deadline(job, now):
+            self.record_refusal(job.uid, job.control.redrive, RedriveRefusal.PAST_DEADLINE)
+
+    def _is_redrive_void(self, job: JobView) -> bool:
+        void = job.control.redrive, RedriveRefusal.PAST_DEADLINE
+        return self._refused_redrives.get(job.uid) == void
+
     def _compact_finished(self, job: JobView) -> None:
-        if is_redrive_requested(job):
+        if is_redrive_requested(job) and not self._is_redrive_void(job):
             self._store.track_pending_request(job, self._written_by(job))
         else:
             self._store.compact_finished(job, self._written_by(job))

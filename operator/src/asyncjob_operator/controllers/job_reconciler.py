@@ -31,12 +31,15 @@ from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
 from asyncjob_operator.core.decision import (
     Admit,
+    AllOf,
     CancelDeleted,
     CascadeCancel,
     ChangePhase,
+    ChildrenOver,
     CreateRerun,
     Decision,
     Effect,
+    Precondition,
     RefuseRedrive,
     UpdateWaitReason,
 )
@@ -161,17 +164,28 @@ class JobReconciler:
         if not await self._preconditions.verify(precondition):
             self._count(effect.policy, "disproved")
             self._evaluator.forget_status(job.uid)
-            self._evaluator.requeue_after(job.uid, self._backoff.record_failure(job.uid))
+            self._evaluator.requeue_after(job.uid, self._pause_after_no(job.uid, precondition))
             return
         if not self._leads():
             return
         if isinstance(effect, RefuseRedrive):
-            self._evaluator.record_refusal(job.uid, effect.number)
+            self._evaluator.record_refusal(job.uid, effect.number, effect.why)
             self._events.record(job_event(job, EventReason.REDRIVE_REFUSED, effect.message))
             log.warning("control field refused", policy=effect.policy, why=effect.message)
             return
         written = await write_effect(self._session, effect, job, obj, self._now().timestamp)
         self._on_written(effect, job, written)
+
+    def _pause_after_no(self, uid: str, precondition: Precondition | None) -> float:
+        """Return how long to leave a job alone whose precondition does not hold.
+
+        Children that are not over are known from then on: nothing may hold up their parent's wake.
+        """
+        pause = self._backoff.record_failure(uid)
+        asked = precondition.preconditions if isinstance(precondition, AllOf) else (precondition,)
+        if not any(isinstance(one, ChildrenOver) for one in asked):
+            return pause
+        return 0.0 if self._backoff.failures(uid) <= IMMEDIATE_CONFLICT_RETRIES else pause
 
     def _on_written(self, effect: Effect, job: JobView, written: WriteResult) -> None:
         self._count(effect.policy, "done")
@@ -286,10 +300,11 @@ async def _patch_status(session: KubeSession, job: JobView, fields: StatusFields
 async def _create_rerun(
     session: KubeSession, effect: CreateRerun, job: JobView, obj: JsonObject
 ) -> WriteResult:
-    require_whole(obj)
+    manifest = rerun_manifest(obj, effect.name)
+    require_whole(obj, manifest)  # what is not copied, such as a signal, may be as deep as it likes
     name_taken = False
     try:
-        await session.create(collection_path(job.namespace, JOBS), rerun_manifest(obj, effect.name))
+        await session.create(collection_path(job.namespace, JOBS), manifest)
     except AlreadyExistsError as error:
         name_taken = not await _is_same_rerun(session, effect, job, obj, error)
     return WriteResult(await _patch_status(session, job, {"reruns": effect.number}), name_taken)

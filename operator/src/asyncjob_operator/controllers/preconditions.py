@@ -5,7 +5,7 @@ They concern worker pods and Leases, duplicates, and the jobs that a job depends
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from asyncjob.errors import ObjectNotFoundError
@@ -15,12 +15,14 @@ from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINAL_PHASES
+from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob.names import JOBS, PARENT_LABEL, WORKER_LEASE_PREFIX, collection_path, job_path
 from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.decision import (
     AllOf,
     CancelCascades,
     ChildrenFinished,
+    ChildrenOver,
     ContainerDown,
     DependencyCycle,
     DependencyHasFailed,
@@ -121,6 +123,7 @@ class PreconditionChecker:
                 | DependencyCycle()
                 | CancelCascades()
                 | ChildrenFinished()
+                | ChildrenOver()
             ):
                 return await self._related_jobs.verify(precondition)
 
@@ -260,6 +263,19 @@ class RelatedJobChecker:
                 return await self._read_job(precondition.namespace, precondition.name) is None
             case ChildrenFinished():
                 return await self._children_finished(precondition)
+            case ChildrenOver(namespace, children):
+                return await self._are_over(namespace, children)
+
+    async def _are_over(self, namespace: str, children: Iterable[WaitedChild]) -> bool:
+        """Return whether all are over; the first that is not is known from then on."""
+        for one in children:
+            if not await self._is_over(namespace, one):
+                return False
+        return True
+
+    async def _is_over(self, namespace: str, child: WaitedChild) -> bool:
+        found = await self._read_job(namespace, child.name)
+        return found is None or found.uid != child.uid or found.finished
 
     async def _reread(self, job: RelatedJob) -> RelatedJob | None:
         """Return the job as it is now, None if it is gone, even if another has its name."""

@@ -105,4 +105,6 @@ class JobStatsCollector:
             self._oldest_wait,
             self._worker_registry.capacity_by_queue(),
             self._finished_limit,
+            self._queue_stats.parked,
+            self._queue_stats.oldest_parks,
         )

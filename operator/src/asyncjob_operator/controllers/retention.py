@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -40,11 +40,11 @@ RETRY_SECONDS: Final = 1.0
 """First pause after a failed deletion."""
 
 MAX_NEEDED_SECONDS: Final = 30 * 86_400.0
-"""Seconds after its end for which a pending request, or a job that depends on it, keeps a job."""
+"""Seconds after its end for which a pending request, a parent or a dependent job keeps a job."""
 
 
 IsNeeded = Callable[[FinishedJob], bool]
-"""Whether a job that has not started yet depends on a finished one."""
+"""Whether a job that has not started yet depends on a finished one, or its parent is unfinished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,17 @@ class RemovalPace:
         return min(1.0 / self.rate, self.interval / max(removals, 1))
 
 
+@dataclass(slots=True)
+class NamespaceJobs:
+    """The finished jobs of a namespace that may be removed."""
+
+    unneeded: list[FinishedJob] = field(default_factory=list)
+    """Those that all limits apply to."""
+
+    children: list[FinishedJob] = field(default_factory=list)
+    """Those of unfinished parents, which go beyond the namespace's limit only."""
+
+
 class RemovalPlanner:
     """Decides which finished jobs go; deletes none."""
 
@@ -76,6 +87,7 @@ class RemovalPlanner:
         queue_of: Callable[[str, str], QueueView],
         options: RetentionOptions,
         is_needed: IsNeeded,
+        feeds_parent: IsNeeded,
         now: Callable[[], Now],
         quarantine: Quarantine,
     ) -> None:
@@ -83,15 +95,20 @@ class RemovalPlanner:
         self._queue_of = queue_of
         self.options = options
         self._is_needed = is_needed
+        self._feeds_parent = feeds_parent
         self._now = now
         self._quarantine = quarantine
 
-    async def unneeded(self) -> dict[str, list[FinishedJob]]:
+    async def by_namespace(self) -> dict[str, NamespaceJobs]:
         """Return, by namespace, the finished jobs that the limits apply to."""
-        found: defaultdict[str, list[FinishedJob]] = defaultdict(list)
+        found: defaultdict[str, NamespaceJobs] = defaultdict(NamespaceJobs)
         for number, job in enumerate(self._finished_jobs.finished(), 1):
-            if not self.is_still_needed(job):
-                found[job.namespace].append(job)
+            if self.is_still_needed(job):
+                pass
+            elif not self.feeds_parent(job):
+                found[job.namespace].unneeded.append(job)
+            elif not job.deleting:
+                found[job.namespace].children.append(job)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
         return found
@@ -102,19 +119,30 @@ class RemovalPlanner:
         That ends after `MAX_NEEDED_SECONDS`: otherwise anyone who may request a rerun, or create a
         suspended job that depends on it, could keep any job without end.
         """
-        is_recent = self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
-        return is_recent and (job.awaits_request or self._is_needed(job))
+        return self._is_recent(job) and (job.awaits_request or self._is_needed(job))
 
-    async def plan(self, jobs: Sequence[FinishedJob]) -> Removals:
+    def feeds_parent(self, job: FinishedJob) -> bool:
+        """Return whether a parent that is unfinished may still ask how the job has ended.
+
+        That ends after `MAX_NEEDED_SECONDS` as well: a job's parent is what its creator says.
+        """
+        return bool(job.parent_uid) and self._is_recent(job) and self._feeds_parent(job)
+
+    def _is_recent(self, job: FinishedJob) -> bool:
+        return self._now().wall - job.completed_at < MAX_NEEDED_SECONDS
+
+    async def plan(self, jobs: NamespaceJobs) -> Removals:
         """Return which jobs of a namespace go.
 
         That is counted and sorted in a thread: 50,000 jobs would hold the event loop for 150 ms.
         """
-        queues = await asyncio.to_thread(by_queue, jobs)
+        queues = await asyncio.to_thread(by_queue, jobs.unneeded)
         removable: list[FinishedJob] = []
         for members in queues.values():
             removable += await self._removable_in_queue(members)
-        return await asyncio.to_thread(plan_removals, queues, removable, self.options)
+        return await asyncio.to_thread(
+            plan_removals, queues, removable, self.options, jobs.children, self._now().wall
+        )
 
     def forget(self, job: FinishedJob) -> None:
         """Forget a job that is gone."""
@@ -163,16 +191,18 @@ class RetentionController:
         self._retry_at = {uid: at for uid, at in self._retry_at.items() if at > now}
         over_limit = 0
         queues: list[Sequence[FinishedJob]] = []
-        for namespace, jobs in (await self._planner.unneeded()).items():
+        forced: set[str] = set()
+        for namespace, jobs in (await self._planner.by_namespace()).items():
             removals = await self._planner.plan(jobs)
             queues.append(removals.jobs)
+            forced |= removals.forced
             if removals.excess:
                 over_limit += 1
                 self._warn_over_limit(namespace, removals.total)
             on_progress()
             await asyncio.sleep(0)
         self._metrics.set_namespaces_over_limit(over_limit)
-        return await self._delete_all(list(round_robin(queues)), on_progress)
+        return await self._delete_all(list(round_robin(queues)), forced, on_progress)
 
     def _warn_over_limit(self, namespace: str, finished: int) -> None:
         limit = self._planner.options.namespace_limit
@@ -188,7 +218,10 @@ class RetentionController:
         self._record_event(namespace_event(namespace, EventReason.STORE_NEAR_LIMIT, message))
 
     async def _delete_all(
-        self, jobs: Sequence[FinishedJob], on_progress: Callable[[], None]
+        self,
+        jobs: Sequence[FinishedJob],
+        forced: Collection[str],
+        on_progress: Callable[[], None],
     ) -> int:
         slots = asyncio.Semaphore(MAX_CONCURRENT_DELETIONS)
         pause = self._pace.pause(len(jobs))
@@ -196,6 +229,8 @@ class RetentionController:
         async with asyncio.TaskGroup() as group:
             for job in jobs:
                 if job.uid in self._retry_at or self._planner.is_still_needed(job):
+                    continue
+                if job.uid not in forced and self._planner.feeds_parent(job):
                     continue
                 on_progress()
                 await slots.acquire()

@@ -1,9 +1,11 @@
 """What a decision consists of: at most one effect, its precondition, and when to decide again."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob_operator.core.dependencies import RelatedJob
 
 
@@ -106,8 +108,21 @@ class ChildrenFinished:
     """UIDs of those whose children have to have succeeded."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChildrenOver:
+    """To verify by live reads: each of these children has finished, or is gone."""
+
+    namespace: str
+    children: tuple[WaitedChild, ...]
+
+
 DependencyPrecondition = (
-    DependencyHasFailed | DependencyMissing | DependencyCycle | CancelCascades | ChildrenFinished
+    DependencyHasFailed
+    | DependencyMissing
+    | DependencyCycle
+    | CancelCascades
+    | ChildrenFinished
+    | ChildrenOver
 )
 """A precondition that concerns other jobs."""
 
@@ -168,12 +183,23 @@ class CreateRerun:
     name: str
 
 
+class RedriveRefusal(Enum):
+    """Why a redrive is refused."""
+
+    DUPLICATE = auto()
+    """Another live job has the deduplication id; it may be free later."""
+
+    PAST_DEADLINE = auto()
+    """For good: the request is void once this was told."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefuseRedrive:
     """Post an Event: redrive request `number` is refused. The job is not written."""
 
     policy: str
     number: int
+    why: RedriveRefusal
     message: str
     precondition: Precondition | None = None
 

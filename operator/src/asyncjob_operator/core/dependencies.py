@@ -1,12 +1,13 @@
 """How a job depends on others, as far as these are known: `dependsOn`, its parent, and cycles."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from asyncjob.lifecycle.job_view import DependencyView, JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob_operator.core.retention import FinishedJob
 
 MAX_EDGES_FOLLOWED: Final = 2000
@@ -80,6 +81,26 @@ class DependencyState:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitedChildren:
+    """The children that a parked job waits for, as far as they are known."""
+
+    open: frozenset[str] = frozenset()
+    """UIDs of those that have not finished."""
+
+    absent: frozenset[str] = frozenset()
+    """UIDs of those that are not known, not even as deleted: they may not be seen yet."""
+
+
+def awaited_children(job: JobView) -> Iterator[WaitedChild]:
+    """Yield the children that a job is parked for."""
+    for wait in job.waiting:
+        yield from wait.children
+
+
+NO_AWAITED_CHILDREN: Final = AwaitedChildren()
+
+
+@dataclass(frozen=True, slots=True)
 class Dependencies:
     """All dependencies of a job, and its parent."""
 
@@ -89,6 +110,9 @@ class Dependencies:
     parent: RelatedJob | None = None
     cycle: tuple[RelatedJob, ...] = ()
     """The jobs that wait for one another, this one first; empty if it is in no cycle."""
+
+    awaited: AwaitedChildren = NO_AWAITED_CHILDREN
+    """The children that it is parked for."""
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ class EventReason(StrEnum):
 
     REDRIVE_REFUSED = "RedriveRefused"
     RERUN_REFUSED = "RerunRefused"
+    ARRAY_FAILED = "ArrayFailed"
     WRITE_REFUSED = "WriteRefused"
     NO_WORKERS = "NoWorkers"
     RECOVERY_STORM = "RecoveryStorm"

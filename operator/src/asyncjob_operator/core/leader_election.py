@@ -10,7 +10,11 @@ from enum import Enum, auto
 from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, integer, text
-from asyncjob.names import VERSION_TIMES_ANNOTATION
+from asyncjob.names import (
+    CAPABILITIES_ANNOTATION,
+    VERSION_TIMES_ANNOTATION,
+    announce_capabilities,
+)
 from asyncjob_operator.core.now import to_epoch
 
 SAFETY_MARGIN_SECONDS: Final = 1.0
@@ -29,6 +33,9 @@ class LeaderElectionRecord:
     transitions: int
     version_times: str = ""
     """What the leader has noted, as `VersionTimes.text` returns it."""
+
+    capabilities: str = ""
+    """What a leader has announced that it can do, under its own name."""
 
     created_at: float = 0.0
     """When the API server created it, in epoch seconds."""
@@ -93,6 +100,7 @@ def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
         duration=float(integer(spec, "leaseDurationSeconds", 10)),
         transitions=integer(spec, "leaseTransitions"),
         version_times=text(child(metadata, "annotations"), VERSION_TIMES_ANNOTATION),
+        capabilities=text(child(metadata, "annotations"), CAPABILITIES_ANNOTATION),
         created_at=to_epoch(text(metadata, "creationTimestamp"), default=0.0),
     )
 
@@ -113,8 +121,14 @@ def election_lease_body(
     }
     if record:
         metadata["resourceVersion"] = record.version
+    annotations: dict[str, Json] = {}
     if version_times != (record.version_times if record else ""):
-        metadata["annotations"] = {VERSION_TIMES_ANNOTATION: version_times}
+        annotations[VERSION_TIMES_ANNOTATION] = version_times
+    capabilities = announce_capabilities(holder)
+    if holder and (record is None or record.capabilities != capabilities):
+        annotations[CAPABILITIES_ANNOTATION] = capabilities
+    if annotations:
+        metadata["annotations"] = annotations
     if record is None or (holder and holder != record.holder):
         spec["acquireTime"] = time
         spec["leaseTransitions"] = record.transitions + 1 if record else 0

@@ -12,6 +12,9 @@ from asyncjob.lifecycle.timestamps import format_timestamp, parse_timestamp
 MAX_WALL_CLOCK_WAIT: Final = 60.0
 """Seconds after which a calendar time is compared with the wall clock again: it may be set."""
 
+MAX_SERVER_CLOCK_WAIT: Final = 86_400.0
+"""Seconds after which a time of the API server's clock is compared with that clock again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Now:
@@ -45,6 +48,20 @@ class Now:
         A text that is not a time never comes: nothing starts and nothing ends because of it.
         """
         return to_epoch(time, default=float("inf")) - self.wall
+
+    def server_seconds_until(self, time: str) -> float:
+        """Return how many seconds are left until a stored time by the API server's clock."""
+        return to_epoch(time, default=float("inf")) - self.server_wall
+
+    def recheck_at_server_time(self, time: str) -> float:
+        """Return when, in monotonic seconds, to compare a time with the API server's clock again.
+
+        That clock is known to a second, and does not jump with this machine's. If it is set itself,
+        that is seen after half of the time that is left.
+        """
+        left = max(self.server_seconds_until(time), 0.0)
+        pause = min(max(MAX_WALL_CLOCK_WAIT, left / 2), MAX_SERVER_CLOCK_WAIT)
+        return self.monotonic + min(left, pause)
 
     def recheck_at(self, time: str) -> float:
         """Return when, in monotonic seconds, to compare a calendar time with `wall` again."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.names import CRON_JOBS, GROUP, JOBS, OPERATE_VERB, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, GROUP, JOBS, OPERATE_VERB, QUEUES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,18 @@ SCHEDULES: Final[tuple[Permission, ...]] = (
     ),
     Permission("patch", GROUP, CRON_JOBS, "cron jobs", "status", essential=False),
     _jobs("patch", "cancelling the run that concurrencyPolicy Replace replaces", essential=False),
+)
+
+ARRAY_PERMISSIONS: Final[tuple[Permission, ...]] = (
+    *(
+        Permission(verb, GROUP, ARRAYS, "arrays", essential=False)
+        for verb in ("get", "list", "watch")
+    ),
+    Permission("patch", GROUP, ARRAYS, "arrays", "status", essential=False),
+    Permission("delete", GROUP, ARRAYS, "removing arrays that have ended", essential=False),
+    _jobs("create", "the chunks of arrays", essential=False),
+    _jobs("patch", "cancelling and suspending the chunks of arrays", essential=False),
+    _jobs("delete", "removing the chunks of arrays", essential=False),
 )
 
 RECOVERY: Final[tuple[Permission, ...]] = tuple(

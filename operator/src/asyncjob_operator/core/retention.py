@@ -77,6 +77,9 @@ class Removals:
     excess: int
     """Number of `jobs` that go whatever their age, because the namespace holds too many."""
 
+    forced: frozenset[str] = frozenset()
+    """UIDs of those that go though an unfinished parent may ask how they ended."""
+
 
 def finished_job(
     job: JobView, observed_at: float, previous: FinishedJob | None = None
@@ -140,18 +143,28 @@ def plan_removals(
     queues: Mapping[str, Sequence[FinishedJob]],
     removable: Iterable[FinishedJob],
     options: RetentionOptions,
+    children: Sequence[FinishedJob] = (),
+    wall: float = 0.0,
 ) -> Removals:
     """Return which finished jobs of one namespace are to be removed.
 
     `removable` are those that their queues may do without. `queues` must not contain any job that
     another, which has not started yet, depends on: counted, such jobs would be selected in place of
-    those that can be removed.
+    those that can be removed. `children` are those of unfinished parents, which may ask how they
+    ended. No limit counts them but that of the namespace.
     """
     present = [job for members in queues.values() for job in members]
     oldest = sorted(removable, key=_age_key)
     uids = {job.uid for job in oldest}
-    excess = beyond_namespace_limit([job for job in present if job.uid not in uids], options)
-    return Removals((*oldest, *excess), len(present), len(excess))
+    kept = [job for job in present if job.uid not in uids]
+    excess = beyond_namespace_limit(kept, options, children, wall)
+    awaited = {job.uid for job in children}
+    return Removals(
+        (*oldest, *excess),
+        len(present) + len(children),
+        len(excess),
+        frozenset(job.uid for job in excess if job.uid in awaited),
+    )
 
 
 def removable_in_queue(
@@ -169,14 +182,37 @@ def removable_in_queue(
 
 
 def beyond_namespace_limit(
-    jobs: Iterable[FinishedJob], options: RetentionOptions
+    jobs: Iterable[FinishedJob],
+    options: RetentionOptions,
+    children: Sequence[FinishedJob] = (),
+    wall: float = 0.0,
 ) -> list[FinishedJob]:
-    """Return the jobs beyond a namespace's limit, whatever their age: dead letters last."""
-    present = [job for job in jobs if not job.deleting]
-    excess = len(present) - options.namespace_limit
+    """Return the jobs beyond a namespace's limit, whatever their age: dead letters last.
+
+    `children` of unfinished parents come after those, while they are younger than the minimum age.
+    Older ones go before dead letters, and before what others are deduplicated by: a parent that
+    nobody ends must not cost its namespace all that a person or a client still needs.
+    """
+    present = sorted(
+        (job for job in jobs if not job.deleting),
+        key=lambda job: (job.is_dead_letter, job.completed_at, job.uid),
+    )
+    excess = len(present) + len(children) - options.namespace_limit
     if excess <= 0:
         return []
-    return sorted(present, key=lambda job: (job.is_dead_letter, job.completed_at, job.uid))[:excess]
+    awaited = sorted(children, key=_age_key)
+    old = [job for job in awaited if wall >= job.completed_at + options.min_age]
+    young = awaited[len(old) :]
+    spared = [job for job in present if old and _is_relied_on(job, options, wall)]
+    uids = {job.uid for job in spared}
+    first = [job for job in present if job.uid not in uids]
+    return [*first, *old, *spared, *young][:excess]
+
+
+def _is_relied_on(job: FinishedJob, options: RetentionOptions, wall: float) -> bool:
+    """Return whether a job waits for a person, or others are still deduplicated by it."""
+    is_recent = wall < job.completed_at + options.dedup_window
+    return job.is_dead_letter or (job.has_dedup_key and is_recent)
 
 
 def _beyond_queue_limit(

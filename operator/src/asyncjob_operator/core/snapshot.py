@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
-from asyncjob_operator.core.decision import PolicyResult
+from asyncjob_operator.core.decision import PolicyResult, RedriveRefusal
 from asyncjob_operator.core.dependencies import NO_DEPENDENCIES, Dependencies
 from asyncjob_operator.core.liveness import UNKNOWN_HOLDER, HolderStatus
 from asyncjob_operator.core.now import Now
@@ -88,8 +88,8 @@ class Snapshot:
     """Whether the workers of a queue with limits may know the type, as far as one can tell."""
 
     dependencies: Dependencies = NO_DEPENDENCIES
-    refused_redrive: int = 0
-    """Value of `spec.redrive` that was refused and reported; 0 if there is none."""
+    refused_redrive: tuple[int, RedriveRefusal] | None = None
+    """Value of `spec.redrive` that was refused and reported, and why."""
 
     rerun_retry_at: float = 0.0
     """When a rerun that could not be created may be tried again, in monotonic seconds."""
@@ -227,6 +227,6 @@ def never_started(job: JobView) -> bool:
     """Return whether a waiting job has not run since its creation or redrive.
 
     Every way out of Running that leaves a job unfinished raises one of these counters, and a
-    redrive resets all three.
+    redrive resets all four.
     """
-    return job.retries == 0 and job.crashes == 0 and job.releases == 0
+    return not (job.retries or job.crashes or job.releases or job.parks)

@@ -12,6 +12,7 @@ import orjson
 
 from asyncjob.deep_json import loads
 from asyncjob.json_types import JsonObject, as_object, child, items
+from asyncjob.lifecycle.signals import signals_of
 
 MAX_PASSED_BYTES: Final = 16 * 1024
 MAX_PASSED_BRACKETS: Final = 200
@@ -22,7 +23,7 @@ _NOT_SHOWN: Final = {
     "spec": ("payload", "jobTemplate"),
     "status": ("checkpoint", "result", "steps"),
 }
-"""All the free JSON that there is."""
+"""All the free JSON that there is, but for that of signals, of which the names are read."""
 
 
 def readable_page(body: bytes) -> JsonObject:
@@ -59,3 +60,6 @@ def _reduce(obj: JsonObject) -> None:
         if isinstance(fields, dict):
             for name in names:
                 fields.pop(name, None)
+    for signal in signals_of(child(obj, "spec")).values():
+        if isinstance(signal, dict):
+            signal.pop("payload", None)

@@ -21,7 +21,7 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject, as_object, child, flag, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
-from asyncjob.names import API_VERSION, CRON_JOBS, GROUP, JOBS, QUEUES
+from asyncjob.names import API_VERSION, ARRAYS, CRON_JOBS, GROUP, JOBS, QUEUES
 from asyncjob.rules.managed_fields import MANAGED_FIELDS_POLICY
 from asyncjob_operator.core.permissions import Permission
 
@@ -180,7 +180,7 @@ def _drops_managed_fields(mutations: JsonObject | None) -> bool:
 
 def _missing_types(group: JsonObject | None) -> list[str]:
     served = {text(as_object(item), "name") for item in items(group or {}, "resources")}
-    return [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS) if name not in served]
+    return [f"{name}.{GROUP}" for name in (JOBS, QUEUES, CRON_JOBS, ARRAYS) if name not in served]
 
 
 def not_installed(types: Sequence[str]) -> str:
@@ -238,6 +238,10 @@ MISSING_POLICY_RISKS: Final = {
     f"removal.{GROUP}": "who may patch a job could have it deleted, or keep it forever",
     f"settings.{GROUP}": "who may patch a queue or cron job could have finished jobs deleted by it",
     f"payload-source.{GROUP}": "a job could read Secrets that its author may not",
+    f"signals.{GROUP}": "who may patch a job could send it signals, in another's name",
+    f"array-creation.{GROUP}": "an array could be created without items, or with a redrive",
+    f"array-spec.{GROUP}": "what an array is to do could change after it was created",
+    f"array-status.{GROUP}": "items of an array could be lost, or counted twice",
     f"worker-lease.{GROUP}": "any worker could write the Leases of others and of the election",
 }
 """What it means that a policy is missing."""

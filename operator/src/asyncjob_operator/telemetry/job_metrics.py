@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
+from asyncjob.lifecycle.waits import WaitKind
 from asyncjob.metrics import OTHER_LABEL, CardinalityLimit, jobs
 from asyncjob.metrics.prometheus import MetricFamily, Samples, counter, histogram, metric_family
 from asyncjob_operator.core.retention import FinishedJob
@@ -28,6 +29,7 @@ MAX_QUEUE_TYPES: Final = 1000
 """Pairs of queue and type, also per reason; of further ones the type is shown as `other`."""
 
 _REASONS: Final = frozenset(reason.value for reason in Reason)
+_WAIT_KINDS: Final = frozenset(kind.value for kind in WaitKind)
 Labels = tuple[str, ...]
 NamespacedName = tuple[str, str]
 """Namespace and name."""
@@ -48,6 +50,12 @@ class JobStats:
 
     finished_limit: int | None = None
     """Finished jobs that a namespace may hold; None without retention."""
+
+    parked: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """Number of parked jobs by namespace, queue and kind of wait."""
+
+    oldest_parks: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    """For how many seconds the oldest of them has been parked."""
 
 
 class JobLabels:
@@ -167,6 +175,8 @@ class _Gauges(Collector):
         if stats is None:
             return
         yield metric_family(jobs.JOBS, self._jobs(stats))
+        yield metric_family(jobs.PARKED, self._by_kind(stats.parked, _add))
+        yield metric_family(jobs.OLDEST_PARK_SECONDS, self._by_kind(stats.oldest_parks, max))
         queues = sorted(
             {(namespace, queue) for namespace, queue, _ in stats.counts} | set(stats.oldest_waits)
         )
@@ -191,6 +201,19 @@ class _Gauges(Collector):
                 counts |= {(*labels, other.value): 0.0 for other in Phase}
             counts[*labels, phase.value] += count
         return counts
+
+    def _by_kind(
+        self,
+        values: Mapping[tuple[str, str, str], float],
+        fold: Callable[[float, float], float],
+    ) -> Samples:
+        """Return what is known of parked jobs by queue and kind."""
+        folded: dict[tuple[str, ...], float] = {}
+        for (namespace, queue, kind), value in values.items():
+            known = kind if kind in _WAIT_KINDS else OTHER_LABEL
+            labels = (*self._labels.of_queue((namespace, queue)), known)
+            folded[labels] = fold(folded[labels], value) if labels in folded else value
+        return folded
 
     def _aggregate(
         self, values: Mapping[NamespacedName, float], fold: Callable[[float, float], float]

@@ -1,4 +1,7 @@
-"""Metrics of the operator itself, from the SDK's table; those of jobs are in `job_metrics`."""
+"""Metrics of the operator itself, from the SDK's table; those of jobs are in `job_metrics`.
+
+Those of arrays are in `array_metrics`.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -9,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import operator
 from asyncjob.metrics.prometheus import counter, gauge, histogram
+from asyncjob_operator.telemetry.array_metrics import ArrayMetrics
 from asyncjob_operator.telemetry.quarantine import ObjectKind
 
 K = TypeVar("K")
@@ -19,6 +23,7 @@ RECOVERY_REASONS: Final = (
     Reason.LEASE_EXPIRED,
     Reason.CRASH_BUDGET_EXHAUSTED,
     Reason.CANCEL_REQUESTED,
+    Reason.DEADLINE_EXCEEDED,
 )
 """Reasons of jobs that were taken from a lost worker."""
 
@@ -47,6 +52,7 @@ class OperatorMetrics:
         self.resync_repairs = counter(operator.RESYNC_REPAIRS, registry)
         self.workers_removed = counter(operator.WORKERS_REMOVED, registry)
         self.cron_runs = counter(operator.CRON_RUNS, registry)
+        self.arrays = ArrayMetrics(registry)
         self.jobs_removed = counter(operator.RETENTION_REMOVED, registry)
         self.kubernetes_events = counter(operator.EVENTS_POSTED, registry)
         self.requests = counter(operator.API_REQUESTS, registry)

@@ -32,6 +32,7 @@ class ObjectKind(StrEnum):
     JOB = "AsyncJob"
     QUEUE = "AsyncQueue"
     CRON_JOB = "AsyncCronJob"
+    ARRAY = "AsyncArray"
     POD = "Pod"
     LEASE = "Lease"
     NAMESPACE = "Namespace"

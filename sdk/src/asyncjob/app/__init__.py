@@ -3,7 +3,8 @@
 from asyncjob.extras import needs
 
 with needs("handlers"):
-    from asyncjob.app.child_jobs import Child, ChildSubmission, ChildView
+    from asyncjob.app.child_handles import Child, ChildSubmission
+    from asyncjob.app.child_jobs import ChildView
     from asyncjob.app.context import JobContext, JobInfo, JobParent
     from asyncjob.app.errors import (
         AttemptOverError,
@@ -11,6 +12,8 @@ with needs("handlers"):
         ChildGoneError,
         Fail,
         Retry,
+        SignalInvalid,
+        SignalTimeout,
         StepError,
         StepRefusedError,
         SubmitConflictError,
@@ -20,9 +23,11 @@ with needs("handlers"):
     )
     from asyncjob.app.events import Event, JobEnded, JobEvent, WorkerEvent
     from asyncjob.app.handler import CallNext, Handler, HandlerError, Isolation
+    from asyncjob.app.items import ItemContext
     from asyncjob.app.resource_lifecycle import ResourceError, open_resources
     from asyncjob.app.resources import Resources
     from asyncjob.app.steps import StepCall
+    from asyncjob.app.waits import SignalCall
     from asyncjob.app.worker_app import WorkerApp
     from asyncjob.lifecycle.policy import Category
 
@@ -40,6 +45,7 @@ __all__ = [
     "Handler",
     "HandlerError",
     "Isolation",
+    "ItemContext",
     "JobContext",
     "JobEnded",
     "JobEvent",
@@ -48,6 +54,9 @@ __all__ = [
     "ResourceError",
     "Resources",
     "Retry",
+    "SignalCall",
+    "SignalInvalid",
+    "SignalTimeout",
     "StepCall",
     "StepError",
     "StepRefusedError",

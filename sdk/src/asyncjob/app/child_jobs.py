@@ -1,17 +1,22 @@
-"""Child jobs as their parent's handler sees them.
+"""Child jobs as what submits them and waits for them knows them.
 
-`ChildView`, `Child` and `ChildSubmission`, and the protocol `ChildJobs` of what submits them: a
-worker, a test, the parent of a handler process.
+`ChildView`, and the protocols `ChildJobs` and `ChildWaits` of a worker, a test, or the parent of a
+handler process.
 """
 
 import asyncio
 import concurrent.futures
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from asyncjob.app.child_manifest import ChildManifest
-from asyncjob.app.errors import AttemptOverError, ChildFailedError, SubmitError
+from asyncjob.app.errors import (
+    ChildFailedError,
+    ChildGoneError,
+    SubmitError,
+    ending_as_a_stop,
+)
 from asyncjob.json_types import Json, JsonObject, child, integer, text
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 
@@ -62,6 +67,25 @@ class ChildView:
         return self
 
 
+ChildEnd = ChildView | ChildGoneError
+"""What has become of a child that was waited for."""
+
+
+def end_to_json(end: ChildEnd) -> JsonObject:
+    """Return the form of the end of a child that crosses from one process to another."""
+    if isinstance(end, ChildGoneError):
+        return {"gone": str(end)}
+    return {one.name: getattr(end, one.name) for one in fields(end)}  # results are not copied
+
+
+def read_end(plain: JsonObject) -> ChildEnd:
+    """Read that form."""
+    if "gone" in plain:
+        return ChildGoneError(text(plain, "gone"))
+    view = ChildView(**plain)  # type: ignore[arg-type]
+    return replace(view, phase=Phase(view.phase))
+
+
 def read_child(obj: JsonObject) -> ChildView:
     """Read an AsyncJob; raises ValueError on a phase this version does not know."""
     meta, status = child(obj, "metadata"), child(obj, "status")
@@ -92,24 +116,24 @@ class SyncOrAsyncFuture(Generic[T]):
         self._future = future
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Wait for the value; raises what went wrong."""
-        return asyncio.wrap_future(self._future).__await__()
+        """Wait for the value; raises what went wrong, and CancelledError as `result` does."""
+        with ending_as_a_stop():
+            return (yield from asyncio.wrap_future(self._future).__await__())
 
     def result(self, timeout: float | None = None) -> T:
         """Wait for the value in a sync handler, for `timeout` seconds at most.
 
-        Raises what went wrong, TimeoutError after `timeout`, and AttemptOverError if the handler is
-        told to stop meanwhile.
+        Raises what went wrong, TimeoutError after `timeout`, and CancelledError if the handler is
+        told to stop meanwhile, or has been.
         """
         if not self._future.done():
-            _refuse_in_event_loop()
-        try:
+            refuse_in_event_loop()
+        with ending_as_a_stop():
             return self._future.result(timeout)
-        except concurrent.futures.CancelledError as error:
-            raise AttemptOverError from error
 
 
-def _refuse_in_event_loop() -> None:
+def refuse_in_event_loop() -> None:
+    """Raise RuntimeError in an async handler."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -182,87 +206,50 @@ class NoChildJobs:
         """Refuse."""
         raise SubmitError("child jobs are not available in this runner")
 
+    async def unfinished(self) -> frozenset[str]:
+        """Return the UIDs of the unfinished children: none."""
+        return frozenset()
+
     def stop(self) -> None:
         """Do nothing."""
 
 
-__all__ = ["Child", "ChildJobs", "ChildRef", "ChildSubmission", "ChildView"]
+class ChildWaits(Protocol):
+    """Waits for children of one attempt, without a slot where that may be."""
+
+    async def children(self, refs: Sequence[ChildRef], seconds: float | None) -> Sequence[ChildEnd]:
+        """Return how each has ended; TimeoutError after `seconds`, Parked if it parks the job."""
+
+    def children_blocking(
+        self, refs: Sequence[ChildRef], seconds: float | None
+    ) -> Sequence[ChildEnd]:
+        """Return the same in a sync handler."""
 
 
-class Child:
-    """A child job that the API server has taken."""
+class HeldChildWaits:
+    """Waits with the slot held, where nothing parks jobs."""
 
-    def __init__(self, ref: ChildRef, jobs: ChildJobs) -> None:
-        self._ref = ref
+    def __init__(self, jobs: ChildJobs) -> None:
         self._jobs = jobs
 
-    @property
-    def name(self) -> str:
-        """Name of the job."""
-        return self._ref.name
+    async def children(self, refs: Sequence[ChildRef], seconds: float | None) -> Sequence[ChildEnd]:
+        """Return how each has ended."""
+        futures = [asyncio.wrap_future(self._jobs.wait(ref, seconds)) for ref in refs]
+        ends = await asyncio.gather(*futures, return_exceptions=True)
+        with ending_as_a_stop():
+            return [_end_of(end) for end in ends]
 
-    @property
-    def uid(self) -> str:
-        """UID of the job."""
-        return self._ref.uid
-
-    def wait(
-        self, timeout: float | None = None, *, check: bool = False
-    ) -> SyncOrAsyncFuture[ChildView]:
-        """Wait until it has finished, however; TimeoutError after `timeout` seconds.
-
-        With `check`, ChildFailedError unless it has succeeded. Raises ChildGoneError if it was
-        deleted. The parent keeps its slot meanwhile: children in the same queue need others.
-        """
-        seen = self._jobs.wait(self._ref, timeout)
-        return SyncOrAsyncFuture(map_future(seen, ChildView.check) if check else seen)
+    def children_blocking(
+        self, refs: Sequence[ChildRef], seconds: float | None
+    ) -> Sequence[ChildEnd]:
+        """Return the same in a sync handler."""
+        futures = [self._jobs.wait(ref, seconds) for ref in refs]
+        concurrent.futures.wait(futures)
+        with ending_as_a_stop():
+            return [_end_of(one.exception() or one.result()) for one in futures]
 
 
-class ChildSubmission(SyncOrAsyncFuture[Child]):
-    """A child job on its way: it is sent at once, whether anyone waits for it or not.
-
-    `await submission` gives the Child in an async handler, `submission.result()` in a sync one;
-    both raise SubmitError. A handler's success is reported only after all of them are stored.
-    """
-
-    def __init__(self, name: str, future: "concurrent.futures.Future[Child]") -> None:
-        super().__init__(future)
-        self._name = name
-        self._retrieved = False
-
-    @property
-    def name(self) -> str:
-        """Name of the child, known at once."""
-        return self._name
-
-    @property
-    def retrieved(self) -> bool:
-        """Whether somebody knows what became of it."""
-        return self._retrieved
-
-    def __await__(self) -> Generator[Any, None, Child]:
-        """Wait until it is stored; a caller that gives up waiting does not call it back."""
-        try:
-            child = yield from asyncio.shield(asyncio.wrap_future(self._future)).__await__()
-        except asyncio.CancelledError:
-            raise
-        except BaseException:
-            self._retrieved = True
-            raise
-        self._retrieved = True
-        return child
-
-    def result(self, timeout: float | None = None) -> Child:
-        """Wait in a sync handler until it is stored."""
-        try:
-            return super().result(timeout)
-        finally:
-            self._retrieved = self._retrieved or self._future.done()
-
-    async def wait_stored(self) -> None:
-        """Wait until it is stored; AttemptOverError if it was called back."""
-        future = asyncio.wrap_future(self._future)
-        await asyncio.wait({future})
-        if future.cancelled():
-            raise AttemptOverError
-        future.result()
+def _end_of(end: ChildView | BaseException) -> ChildEnd:
+    if isinstance(end, ChildView | ChildGoneError):
+        return end
+    raise end

@@ -26,12 +26,14 @@ from asyncjob.names import (
     PARENT_LABEL,
     PARENT_NAME_ANNOTATION,
 )
+from asyncjob.shards import shard_label
 
 MAX_PAYLOAD_BYTES: Final = 1024 * 1024
 """Largest payload of a child: the store takes about half as much again for the whole job."""
 
 _NAME_PREFIX_LENGTH: Final = 40
-_TIME_FIELDS: Final = ("notBefore", "notAfter")
+_TIME_FIELDS: Final = ("notBefore", "notAfter", "deadlineSeconds")
+"""Mostly counted from now, so they differ as the parent runs again: they are no content."""
 
 
 class HasName(Protocol):
@@ -68,6 +70,7 @@ class ChildOptions:
     timeout: int | None = None
     not_before: datetime | str | None = None
     not_after: datetime | str | None = None
+    deadline: int | None = None
     depends_on: DependsOn = ()
     concurrency_key: str | None = None
     deduplication_id: str | None = None
@@ -78,7 +81,7 @@ class ChildOptions:
 class ChildManifest:
     """A child job to create.
 
-    `fingerprint` is a hash of what it is, but for times; `key` as given.
+    `fingerprint` is a hash of what it is, but for times and its deadline; `key` as given.
     """
 
     name: str
@@ -98,7 +101,7 @@ def build_child_manifest(
     _check_spec(name, spec)
     metadata: JsonObject = {
         "name": name,
-        "labels": {PARENT_LABEL: parent.uid},
+        "labels": {PARENT_LABEL: parent.uid, **shard_label(name)},
         "annotations": {PARENT_NAME_ANNOTATION: parent.name, CONTENT_ANNOTATION: content},
     }
     body: JsonObject = {
@@ -121,6 +124,7 @@ def _given_fields(type_: str, payload: object, options: ChildOptions) -> dict[st
         "executionTimeoutSeconds": options.timeout,
         "notBefore": _time_text(options.not_before),
         "notAfter": _time_text(options.not_after),
+        "deadlineSeconds": options.deadline,
         "dependsOn": [_dependency_json(one) for one in options.depends_on] or None,
         "concurrencyKey": options.concurrency_key,
         "deduplicationId": options.deduplication_id,

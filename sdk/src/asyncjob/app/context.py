@@ -7,24 +7,27 @@ import concurrent.futures
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack, overload
 
 import structlog
 
+from asyncjob.app.child_handles import Child, ChildCall, ChildSubmission
 from asyncjob.app.child_jobs import (
-    Child,
     ChildJobs,
     ChildRef,
-    ChildSubmission,
     ChildView,
+    ChildWaits,
+    HeldChildWaits,
     NoChildJobs,
     SyncOrAsyncFuture,
     map_future,
 )
 from asyncjob.app.child_manifest import ChildOptions, DependsOn, ParentJob, build_child_manifest
+from asyncjob.app.errors import AttemptOverError, StepError, SubmitError
+from asyncjob.app.files import NO_FILES, Files
 from asyncjob.app.steps import (
     DEFAULT_PAUSE_SECONDS,
     NO_STEPS,
@@ -33,6 +36,8 @@ from asyncjob.app.steps import (
     Steps,
     StepStore,
 )
+from asyncjob.app.waiting_calls import Forgotten
+from asyncjob.app.waits import SignalCall, WaitCall, seconds_of
 from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
@@ -72,6 +77,12 @@ class JobInfo:
     steps: JsonObject = field(default_factory=dict)
     """The records of the steps that earlier attempts have taken, as `status.steps` has them."""
 
+    waits: JsonObject = field(default_factory=dict)
+    """The records of the waits that earlier attempts have begun, as `status.waits` has them."""
+
+    parks: int = 0
+    """How many attempts since the last redrive ended because the job was parked."""
+
 
 class ReportSink(Protocol):
     """Takes what a handler reports; called from the handler's thread."""
@@ -102,6 +113,7 @@ class Stop(StrEnum):
     DRAINING = "draining"
     TIMED_OUT = "timed out"
     REFUSED = "refused"
+    PAST_DEADLINE = "past its deadline"
     CANCELLED = "cancelled"
     FENCED = "fenced"
 
@@ -122,6 +134,7 @@ class JobContext:
         max_bytes: int = MAX_STORED_BYTES,
         children: ChildJobs | None = None,
         steps: StepRunner | None = None,
+        files: Files = NO_FILES,
     ) -> None:
         self.info = info
         self._report_sink = sink
@@ -131,8 +144,10 @@ class JobContext:
         self._children: ChildJobs = children or NoChildJobs()
         self._submissions: list[ChildSubmission] = []
         self._step_runner: StepRunner = steps or NO_STEPS
+        self._files = files
         self._opened_steps: Steps | None = None
         self._opening = threading.Lock()
+        self._forgotten = Forgotten()
 
     @property
     def name(self) -> str:
@@ -161,12 +176,15 @@ class JobContext:
 
     @property
     def attempt(self) -> int:
-        """Number of this attempt, from 1; it never shrinks."""
-        return self.info.attempt
+        """Number of this attempt, from 1; an attempt that ended by a park does not count.
+
+        A redrive sets the job's count of parks to 0: those before it do count from then on.
+        """
+        return self.info.attempt - self.info.parks
 
     @property
     def fencing_token(self) -> str:
-        """`uid/attempt`: whatever accepts it only ascending is safe from late writers."""
+        """`uid/claims`: whatever accepts it only ascending is safe from late writers."""
         return f"{self.info.uid}/{self.info.attempt}"
 
     @property
@@ -206,7 +224,7 @@ class JobContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the attempt is to stop: cancelled, timed out, or its worker is shutting down.
+        """Whether the attempt is to stop: cancelled, out of time, or its worker is shutting down.
 
         An async handler is also interrupted by CancelledError; a sync one has to look.
         """
@@ -214,7 +232,7 @@ class JobContext:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the attempt's time limit."""
+        """Seconds until the attempt's time limit, or the job's deadline if that is sooner."""
         return self._remaining_seconds()
 
     def progress(self, percent: float, message: str | None = None) -> ReportAck:
@@ -269,10 +287,67 @@ class JobContext:
         is any JSON, typed by the function's return annotation. In a sync handler:
         `job.step(...).result()`. A step that raises is tried again `retries` times by itself,
         after `pause` seconds, doubled each time; then its error is the handler's. Raises StepError
-        for a key that was used before in this attempt, and where a kept result does not fit its
-        type; StepRefusedError for a result that cannot be kept.
+        for a key that was used before in this attempt, StepRefusedError for a result that cannot be
+        kept. No sleep, signal or wait for children may stand in the function: it would keep the
+        slot. A kept result that does not fit its type ends the attempt.
         """
         return self._steps.call(key, function, arguments, retries, pause)
+
+    def sleep(
+        self,
+        key: str,
+        duration: timedelta | None = None,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+    ) -> WaitCall:
+        """Sleep without a slot: `await job.sleep("cooling-off", hours=24)`.
+
+        A sleep of more than two seconds parks the job: the handler ends here, and is run again from
+        its top once the sleep is over. Steps taken and sleeps that are over return at once then. It
+        costs no retry, and the time limit of an attempt goes on only while one runs. The end is
+        kept by the API server's clock, to a second. In a sync handler: `job.sleep(...).result()`.
+        Raises StepError for a key that was used before in this attempt, and for more than a year.
+        """
+        try:
+            parts = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+            total = seconds_of(f"sleep {key!r}", duration, parts)
+        except (OverflowError, ValueError) as error:
+            raise StepError(f"sleep {key!r}: no such time: {error}") from error
+        return self._steps.sleep(key, total)
+
+    @overload
+    def signal(
+        self, name: str, type_: type[T], *, timeout: timedelta | None = None
+    ) -> SignalCall[T]: ...
+
+    @overload
+    def signal(
+        self, name: str, type_: Any = Any, *, timeout: timedelta | None = None
+    ) -> SignalCall[Any]: ...
+
+    def signal(
+        self, name: str, type_: Any = Any, *, timeout: timedelta | None = None
+    ) -> SignalCall[Any]:
+        """Wait for a signal without a slot: `ok = await job.signal("approval", Approval)`.
+
+        A signal that has been sent already returns at once, in this attempt and each later one.
+        Otherwise the job is parked: the handler ends here, and is run again from its top once the
+        signal has come. In a sync handler: `job.signal(...).result()`. Raises SignalTimeout once
+        `timeout` has passed since it was first waited for, SignalInvalid for a payload that does
+        not fit the type, and StepError for a name that was used before in this attempt.
+        """
+        seconds = None if timeout is None else seconds_of(f"signal {name!r}", timeout)
+        return self._steps.signal(name, type_, seconds)
+
+    def signal_sender(self, name: str) -> str:
+        """Return who has sent a signal that was received: the user whom the server authenticated.
+
+        Raises StepError for a signal that was not received in this attempt.
+        """
+        return self._steps.sender_of(name)
 
     @property
     def steps_done(self) -> frozenset[str]:
@@ -289,7 +364,14 @@ class JobContext:
         with self._opening:  # a sync handler may ask in several threads
             if self._opened_steps is None:
                 info = self.info
-                self._opened_steps = Steps(info.steps, self.step_store, self._stopping, info.type)
+                self._opened_steps = Steps(
+                    info.steps,
+                    self.step_store,
+                    self._stopping,
+                    info.type,
+                    info.waits,
+                    forgotten=self._forgotten,
+                )
             return self._opened_steps
 
     def submit(
@@ -305,6 +387,7 @@ class JobContext:
         timeout: int | None = None,
         not_before: datetime | str | None = None,
         not_after: datetime | str | None = None,
+        deadline: int | None = None,
         depends_on: DependsOn = (),
         concurrency_key: str | None = None,
         deduplication_id: str | None = None,
@@ -313,10 +396,11 @@ class JobContext:
         """Submit a child job, once however often this job runs: `child = await job.submit(...)`.
 
         Children are told apart by `key`; without one, by type, payload and all options given. It
-        is sent at once, tried for as long as the attempt lives, and stored before the success of
-        this handler is. `queue` and `priority` are this job's unless given, `traceparent` that of
-        the span it is called in or else this job's; `timeout` is in seconds. Raises
-        SubmitRefusedError for what cannot be a job; the submission raises SubmitError.
+        is sent at once, tried for as long as the attempt lives, and stored before this handler's
+        success is, and before its job is parked. `queue` and `priority` are this job's unless
+        given, `traceparent` that of the span it is called in or else this job's; `timeout` and
+        `deadline` are in seconds. Raises SubmitRefusedError for what cannot be a job; the
+        submission raises SubmitError.
         """
         options = ChildOptions(
             key=key,
@@ -327,6 +411,7 @@ class JobContext:
             timeout=timeout,
             not_before=not_before,
             not_after=not_after,
+            deadline=deadline,
             depends_on=depends_on,
             concurrency_key=concurrency_key,
             deduplication_id=deduplication_id,
@@ -337,6 +422,28 @@ class JobContext:
         order = build_child_manifest(parent, type_, payload, options)
         return self.track_submission(order.name, self._children.submit(order))
 
+    def gather(
+        self, *children: Child, timeout: float | None = None, check: bool = False
+    ) -> ChildCall[list[ChildView]]:
+        """Wait until all these children have finished: `views = await job.gather(*children)`.
+
+        They come in the order in which they are given. It is one wait without a slot, which wakes
+        the job once, however many they are, but for each hundred that are unfinished. Errors are
+        those of `child.wait`, raised once all have finished: that of the first child in order. In a
+        sync handler: `job.gather(...).result()`.
+        """
+        refs = [child.ref for child in children]
+        call = ChildCall(self._open_child_waits, refs, timeout, check, list)
+        if refs:
+            call.expect(f"the wait for {len(refs)} children", self._forgotten)
+        return call
+
+    def _open_child_waits(self) -> ChildWaits:
+        """Return what waits for children; the steps are opened for it at the first wait."""
+        if self._step_runner is NO_STEPS:
+            return HeldChildWaits(self._children)
+        return self._steps.child_waits(self._children)
+
     def children(self) -> SyncOrAsyncFuture[Sequence[ChildView]]:
         """Return all jobs that this one has submitted, in whichever attempt."""
         return SyncOrAsyncFuture(self._children.list())
@@ -346,26 +453,42 @@ class JobContext:
         """What submits children; for a runner of the handler that is in another process."""
         return self._children
 
+    @property
+    def files(self) -> Files:
+        """Reads files of items, from the folders and stores that payloads are read from."""
+        return self._files
+
     def track_submission(
         self, name: str, future: "concurrent.futures.Future[ChildRef]"
     ) -> ChildSubmission:
         """Have a child that is on its way settled with this job, no matter who has submitted it."""
-        stored = map_future(future, partial(Child, jobs=self._children))
+        stored = map_future(future, self._child)
         submission = ChildSubmission(name, stored)
         self._submissions.append(submission)
         return submission
 
-    async def wait_for_submissions(self) -> None:
+    def _child(self, ref: ChildRef) -> Child:
+        return Child(ref, self._children, self._open_child_waits, self._forgotten)
+
+    async def wait_for_submissions(self, *, parking: bool = False) -> None:
         """Wait for submissions that nobody has waited for; raises the first error of these.
 
-        Raises StepError for a step that was not taken. Called by the runner of the handler, before
-        its success counts.
+        Called by the runner of the handler, before its success counts and before its job is parked
+        (`parking`). Raises StepError for a step or a wait that was not taken. As the job is parked
+        neither counts: the next attempt submits and takes what it wants, and is told of an error
+        there.
         """
-        if self._opened_steps is not None:
-            self._opened_steps.check_all_taken()
+        if not parking:
+            if self._opened_steps is not None:
+                self._opened_steps.check_all_taken()
+            self._forgotten.check()
         for submission in self._submissions:
             if not submission.retrieved:
-                await submission.wait_stored()
+                try:
+                    await submission.wait_stored()
+                except SubmitError as error:
+                    if not parking or isinstance(error, AttemptOverError):
+                        raise
 
     def stop(self) -> None:
         """Tell the handler to stop; called by its runner."""

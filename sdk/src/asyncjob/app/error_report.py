@@ -5,14 +5,27 @@ What a handler's error means, as plain values that can cross from one process to
 Made where the error's class is known; decided upon where the job is held. Knows nothing of the job.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import ValidationError
 
-from asyncjob.app.errors import Fail, Retry, StepError, categorize, is_valid_category
+from asyncjob.app.errors import (
+    Fail,
+    HandlerExitError,
+    KeptResultError,
+    Retry,
+    SignalInvalid,
+    SignalTimeout,
+    StepError,
+    categorize,
+    is_valid_category,
+)
 from asyncjob.app.handler import describe_validation_error
+from asyncjob.app.park_gate import Parked
+from asyncjob.app.waits import is_park
 from asyncjob.errors import AsyncJobError
 from asyncjob.free_json import FreeJsonError, replace_unencodable
 from asyncjob.lifecycle.policy import Category
@@ -28,6 +41,9 @@ class ErrorKind(StrEnum):
     FAIL = "fail"
     REFUSED = "refused"
     PAYLOAD = "payload"
+    PARKED = "parked"
+    CANCELLED = "cancelled"
+    KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +58,28 @@ class ErrorReport:
 
 
 class ReportedError(Exception):
-    """An error of a handler that ran in another process."""
+    """An error of a handler that ran in another process; `reported` makes what is raised of it."""
 
     def __init__(self, report: ErrorReport) -> None:
         super().__init__(report.message)
         self.report = report
+
+
+def reported(report: ErrorReport) -> BaseException:
+    """Return what to raise for an error of a handler that ran in another process.
+
+    What is no Exception in the handler is none around it either: `except Exception` of a middleware
+    sees neither a park, nor a stop, nor a kept result that cannot be taken.
+    """
+    if report.kind is ErrorKind.PARKED:
+        return Parked(report.message)
+    if report.kind is ErrorKind.KEPT:
+        return KeptResultError(report.message)
+    if report.kind is ErrorKind.CANCELLED:
+        error = HandlerExitError(report.message)
+        error.__cause__ = asyncio.CancelledError(report.message)
+        return error
+    return ReportedError(report)
 
 
 class HandlerCrashedError(AsyncJobError):
@@ -57,6 +90,8 @@ class HandlerCrashedError(AsyncJobError):
 
 def to_error_report(error: BaseException, categories: CategoryMapping) -> ErrorReport:
     """Return what an error of a handler means; of a group of one, what that one means."""
+    if (end := _end_of_attempt(error)) is not None:
+        return end
     error = unwrap_single(error)
     kind, message = replace_unencodable(type(error).__name__), describe_error(error)
     if isinstance(error, FreeJsonError):
@@ -69,9 +104,29 @@ def to_error_report(error: BaseException, categories: CategoryMapping) -> ErrorR
     if isinstance(error, Fail):
         category = error.category if is_valid_category(error.category) else Category.INTERNAL
         return ErrorReport(ErrorKind.FAIL, kind, category, message)
-    if isinstance(error, StepError):
-        return ErrorReport(ErrorKind.FAIL, kind, Category.VALIDATION, message)
-    return ErrorReport(ErrorKind.FAILURE, kind, categorize(error, categories), message)
+    if isinstance(error, StepError | SignalInvalid | SignalTimeout):
+        late = isinstance(error, SignalTimeout)
+        category = Category.TIMEOUT if late else Category.VALIDATION
+        return ErrorReport(ErrorKind.FAIL, kind, category, message)
+    cancelled = isinstance(error, HandlerExitError) and error.is_cancellation
+    what = ErrorKind.CANCELLED if cancelled else ErrorKind.FAILURE
+    return ErrorReport(what, kind, categorize(error, categories), message)
+
+
+def _end_of_attempt(error: BaseException) -> ErrorReport | None:
+    """Return the report of what ends the attempt and is no Exception, if it is that."""
+    if is_park(error):
+        return ErrorReport(ErrorKind.PARKED, "Parked", Category.INTERNAL, "the job is parked")
+    if (kept := _kept_result_error(error)) is not None:
+        return ErrorReport(ErrorKind.KEPT, "StepError", Category.VALIDATION, str(kept))
+    return None
+
+
+def _kept_result_error(error: BaseException) -> KeptResultError | None:
+    """Return the kept result that cannot be taken, alone or among the errors of a task group."""
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_kept_result_error, error.exceptions)), None)
+    return error if isinstance(error, KeptResultError) else None
 
 
 def unwrap_single(error: BaseException) -> BaseException:

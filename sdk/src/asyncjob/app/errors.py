@@ -4,9 +4,12 @@ Errors of child jobs, the signals `Retry` and `Fail`, and the categories of erro
 and `noRetryOn` look at.
 """
 
+import asyncio
+import concurrent.futures
 import math
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from pydantic import ValidationError
@@ -53,6 +56,18 @@ class AttemptOverError(SubmitError):
     code = "attempt-over"
 
 
+@contextmanager
+def ending_as_a_stop() -> Iterator[None]:
+    """Have an attempt that is over end the handler as a stop does, by what is no Exception.
+
+    So `except Exception` undoes nothing where the worker drains, in sync handlers too.
+    """
+    try:
+        yield
+    except (AttemptOverError, concurrent.futures.CancelledError) as error:
+        raise asyncio.CancelledError(str(error) or "the attempt is over") from error
+
+
 class ChildFailedError(AsyncJobError):
     """A child job has not succeeded."""
 
@@ -71,10 +86,30 @@ class StepError(AsyncJobError):
     code = "step-invalid"
 
 
+class KeptResultError(BaseException):
+    """The kept result of a step cannot be taken; `status.error` shows it as a StepError.
+
+    It is no Exception: what `except Exception` undoes must not be undone because a step that was
+    taken has a result that the code of today does not understand.
+    """
+
+
 class StepRefusedError(StepError, FreeJsonError):
     """The job cannot keep the result of a step."""
 
     code = "step-refused"
+
+
+class SignalTimeout(AsyncJobError):  # noqa: N818  # read as what has happened
+    """A signal has not come in time; trying again does not help, a redrive does."""
+
+    code = "signal-timeout"
+
+
+class SignalInvalid(AsyncJobError):  # noqa: N818  # read as what has happened
+    """The payload of a signal does not fit its type, and never will: wait for another name."""
+
+    code = "signal-invalid"
 
 
 _TIMEOUT: Final = "Timeout"
@@ -148,8 +183,16 @@ def _class_path(kind: type[BaseException]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+_CANCELS: Final = (asyncio.CancelledError, concurrent.futures.CancelledError)
+
+
 class HandlerExitError(Exception):
     """The handler tried to end the process or its own task; `status.error` shows this name."""
+
+    @property
+    def is_cancellation(self) -> bool:
+        """Whether it stands for a CancelledError, which is no Exception where it is caught."""
+        return isinstance(self.__cause__, _CANCELS)
 
 
 class Retry(Exception):  # noqa: N818  # a signal, read as a verb: `raise Retry(after=30)`

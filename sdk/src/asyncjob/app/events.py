@@ -22,6 +22,7 @@ class Event(StrEnum):
     DEAD_LETTERED = "dead-lettered"
     CANCELLED = "cancelled"
     RELEASED = "released"
+    PARKED = "parked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,12 @@ class JobEnded(JobEvent):
 
 WorkerEventType: TypeAlias = Literal[Event.WORKER_STARTED, Event.WORKER_STOPPING]
 JobEndedEventType: TypeAlias = Literal[
-    Event.SUCCEEDED, Event.RETRIED, Event.DEAD_LETTERED, Event.CANCELLED, Event.RELEASED
+    Event.SUCCEEDED,
+    Event.RETRIED,
+    Event.DEAD_LETTERED,
+    Event.CANCELLED,
+    Event.RELEASED,
+    Event.PARKED,
 ]
 JobEventType: TypeAlias = Literal[Event.CLAIMED, Event.STARTED, JobEndedEventType]
 

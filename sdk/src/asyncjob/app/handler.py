@@ -232,9 +232,13 @@ def build_handler(
     isolation: str | None = None,
     memory_mib: int | None = None,
     concurrency: int | None = None,
+    context: type = JobContext,
 ) -> Handler:
-    """Inspect a function; raises HandlerError that says what is wrong with it or its options."""
-    signature = inspect_signature(type_, function)
+    """Inspect a function; raises HandlerError that says what is wrong with it or its options.
+
+    `context` is what the function has to take first.
+    """
+    signature = inspect_signature(type_, function, context)
     _check_isolation(type_, isolation, memory_mib)
     default = signature.default_payload
     return Handler(

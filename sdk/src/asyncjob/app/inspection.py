@@ -146,12 +146,17 @@ class HandlerSignature:
     needs: ResourceNeeds
 
 
-def inspect_signature(type_: str, function: Callable[..., Any]) -> HandlerSignature:
-    """Inspect a function; raises HandlerError that says what is wrong with it."""
+def inspect_signature(
+    type_: str, function: Callable[..., Any], context: type = JobContext
+) -> HandlerSignature:
+    """Inspect a function; raises HandlerError that says what is wrong with it.
+
+    `context` is what it has to take first.
+    """
     inspected = InspectedFunction(f"handler {type_!r}", function)
     if inspected.is_generator or inspected.is_async_generator:
         inspected.refuse("it yields; a handler returns its result")
-    parameters, hints = _parameters(inspected), inspected.hints
+    parameters, hints = _parameters(inspected, context), inspected.hints
     payload = parameters[1] if len(parameters) > 1 else None
     result = hints.get("return", Any)
     hint = hints.get(payload.name, Any) if payload else Any
@@ -165,16 +170,16 @@ def inspect_signature(type_: str, function: Callable[..., Any]) -> HandlerSignat
     )
 
 
-def _parameters(inspected: InspectedFunction) -> list[inspect.Parameter]:
+def _parameters(inspected: InspectedFunction, context: type) -> list[inspect.Parameter]:
     parameters = inspected.positional
     if not 1 <= len(parameters) <= 2:  # noqa: PLR2004  # (job) or (job, payload)
         inspected.refuse(
             f"it takes {len(parameters)} parameters, not (job) or (job, payload), and resources "
             "by keyword only: (job, payload, *, db: Database)"
         )
-    first = inspected.hints.get(parameters[0].name, JobContext)
-    if first is not JobContext and first is not Any:
-        inspected.refuse(f"the first parameter is the JobContext, not {first!r}")
+    first = inspected.hints.get(parameters[0].name, context)
+    if first is not context and first is not Any:
+        inspected.refuse(f"the first parameter is the {context.__name__}, not {first!r}")
     return parameters
 
 

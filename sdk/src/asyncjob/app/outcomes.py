@@ -16,6 +16,7 @@ from asyncjob.app.error_report import (
     to_error_report,
 )
 from asyncjob.app.handler import Handler, describe_validation_error
+from asyncjob.app.waits import is_park
 from asyncjob.errors import ApiError, TooLargeError
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, size_of
 from asyncjob.lifecycle import phase_change
@@ -68,7 +69,14 @@ def result_refused(job: JobView, message: str, *, now: str) -> PhaseChange:
 def refused_by_api_server(
     job: JobView, change: PhaseChange, error: ApiError, *, now: str
 ) -> PhaseChange:
-    """Return the dead letter of a job whose result the API server does not take."""
+    """Return the dead letter of a job whose result, or whose park, the API server does not take."""
+    if (waiting := change.fields.get("waiting")) is not None:
+        size = size_of([waiting, change.fields.get("waits")])
+        message = (
+            f"the job has no room to be parked: what it waits for has {size} bytes, and with it "
+            f"the job exceeds what the store takes (by default 1572864 bytes in all): {error}"
+        )
+        return result_refused(job, message, now=now)
     size = size_of(change.fields.get("result"))
     if isinstance(error, TooLargeError):
         message = (
@@ -124,6 +132,11 @@ def failed(
     )
 
 
+def asks_to_park(error: BaseException) -> bool:
+    """Return whether a handler, here or in a process of its own, has ended to be parked."""
+    return is_park(error)
+
+
 def crashed(job: JobView, message: str, *, now: str, jitter_sample: float) -> PhaseChange:
     """Return what becomes of a job whose handler's own process died."""
     return phase_change.crash(
@@ -143,6 +156,10 @@ def stopped(
             return result_refused(job, refusal, now=now)
         case Stop.CANCELLED:
             return phase_change.cancel_running_job(job, "cancelled while running", now=now)
+        case Stop.PAST_DEADLINE:
+            message = phase_change.deadline_message(job) + (f": {detail}" if detail else "")
+            reason = Reason.DEADLINE_EXCEEDED
+            return phase_change.cancel_running_job(job, message, now=now, reason=reason)
         case Stop.TIMED_OUT:
             return phase_change.fail(
                 job, _timeout_failure(job, detail), now=now, jitter_sample=jitter_sample
@@ -175,5 +192,5 @@ def _to_failure(job: JobView, report: ErrorReport, jitter_sample: float) -> Fail
         reason = Reason.RETRY_REQUESTED
     elif report.kind is ErrorKind.PAYLOAD:
         reason = Reason.INVALID_PAYLOAD
-    permanent = report.kind in {ErrorKind.FAIL, ErrorKind.PAYLOAD}
+    permanent = report.kind in {ErrorKind.FAIL, ErrorKind.PAYLOAD, ErrorKind.KEPT}
     return Failure(report.type, report.category, report.message, after, permanent, reason)

@@ -17,21 +17,34 @@ import contextvars
 import functools
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from asyncjob.app.child_jobs import ChildJobs, ChildRef, HeldChildWaits
+from asyncjob.app.child_waits import ParkingChildWaits
 from asyncjob.app.errors import (
     AttemptOverError,
     Fail,
+    KeptResultError,
     Retry,
     StepError,
     StepRefusedError,
     describe_validation_error,
+)
+from asyncjob.app.park_gate import ParkGate
+from asyncjob.app.waiting_calls import Forgotten
+from asyncjob.app.waits import (
+    SignalCall,
+    WaitCall,
+    Waits,
+    blocking_result,
+    check_signal_name,
+    refuse_in_event_loop,
 )
 from asyncjob.free_json import FreeJsonError, dump, encode
 from asyncjob.json_types import Json, JsonObject
@@ -47,6 +60,13 @@ DEFAULT_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 """Pause before a step is tried again by itself: the first, doubled each time up to the second. The
 backoff of the job is for whole attempts, whose lease and slot are given up meanwhile."""
+
+_KEY_WORDS: Final = {"step": "key", "sleep": "key", "signal": "name"}
+_KEY_ADVICE: Final = {
+    "step": "give each step a key of its own",
+    "sleep": "give each sleep a key of its own",
+    "signal": "keep its payload in a variable, or wait for another name",
+}
 
 _FINAL_ERRORS: Final = (Fail, Retry, StepError, FreeJsonError, AttemptOverError)
 """Raised by a step these are for the attempt: the step is not tried again by itself."""
@@ -67,6 +87,22 @@ class StepStore(Protocol):
 
     def load(self, key: str) -> "concurrent.futures.Future[Json]":
         """Return the result of a step that is done and whose result is kept elsewhere."""
+
+    def sleep(self, key: str, seconds: float) -> "concurrent.futures.Future[float]":
+        """Return 0 once the sleep is over, or the seconds that are left of it: see WaitStore."""
+
+    def signal(
+        self, name: str, seconds: float | None, payload_schema: JsonObject | None
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Return what has become of the wait for a signal: see WaitStore."""
+
+    def children(
+        self, key: str, children: Sequence[ChildRef], seconds: float | None
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Return what has become of the wait for children: see ChildWaitStore."""
+
+    def give_up(self, key: str) -> "concurrent.futures.Future[None]":
+        """Record that the handler waits for something no longer: see WaitStore."""
 
 
 class StepRunner(Protocol):
@@ -94,6 +130,32 @@ class NoSteps:
     def load(self, key: str) -> "concurrent.futures.Future[Json]":
         """Refuse."""
         raise StepError(f"step {key!r}: steps are not available in this runner")
+
+    def sleep(self, key: str, seconds: float) -> "concurrent.futures.Future[float]":  # noqa: ARG002
+        """Refuse."""
+        raise StepError(f"sleep {key!r}: sleeps are not available in this runner")
+
+    def signal(
+        self,
+        name: str,
+        seconds: float | None,  # noqa: ARG002
+        payload_schema: JsonObject | None,  # noqa: ARG002
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Refuse."""
+        raise StepError(f"signal {name!r}: signals are not available in this runner")
+
+    def children(
+        self,
+        key: str,
+        children: Sequence[ChildRef],  # noqa: ARG002
+        seconds: float | None,  # noqa: ARG002
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Refuse."""
+        raise StepError(f"{key}: waits without a slot are not available in this runner")
+
+    def give_up(self, key: str) -> "concurrent.futures.Future[None]":
+        """Refuse: nothing is waited for."""
+        raise StepError(f"{key}: waits without a slot are not available in this runner")
 
 
 NO_STEPS: Final = NoSteps()
@@ -129,14 +191,14 @@ class StepBody:
         return plain
 
     def from_json(self, plain: Json) -> Any:
-        """Return the result that was kept; raises StepError if it does not fit its type."""
+        """Return the result that was kept; raises KeptResultError if it does not fit its type."""
         try:
             return self.adapter.validate_json(orjson.dumps(plain))
         except ValidationError as error:
             why = describe_validation_error(error)
         except Exception as error:  # noqa: BLE001  # a validator of the handler's own may raise anything
             why = f"{type(error).__name__}: {error}"
-        raise StepError(
+        raise KeptResultError(
             f"the kept result of step {self.key!r} does not fit its type: {why}. Give the step "
             "another key, or let its type accept what is kept"
         )
@@ -163,19 +225,32 @@ class StepCall(Generic[T]):
 
 
 class Steps:
-    """The steps of one attempt.
+    """The steps of one attempt, and its waits, whose keys are of one kind with theirs.
 
-    `done` has the records of the steps that earlier attempts have taken; `type_` is that of the
-    job, for traces.
+    `done` has the records of the steps that earlier attempts have taken, `waits` those of the waits
+    that they have begun; `type_` is that of the job, for traces. `forgotten` has the waits that the
+    handler has dropped.
     """
 
     def __init__(
-        self, done: JsonObject, store: StepStore, stopping: threading.Event, type_: str
+        self,
+        done: JsonObject,
+        store: StepStore,
+        stopping: threading.Event,
+        type_: str,
+        waits: JsonObject | None = None,
+        *,
+        forgotten: Forgotten | None = None,
     ) -> None:
         self._done = done
         self._store = store
         self._stopping = stopping
         self._type = type_
+        self._forgotten = forgotten or Forgotten()
+        self._gate = ParkGate(self._forgotten)
+        self._waits = Waits(waits or {}, store, self._gate)
+        self._child_waits: ParkingChildWaits | None = None
+        self._known = done.keys() | (waits or {}).keys()
         self._named: set[str] = set()
         self._untaken: set[str] = set()
         self._lock = threading.Lock()
@@ -189,31 +264,91 @@ class Steps:
         pause: float,
     ) -> StepCall[Any]:
         """Return the call of a step; raises StepError for what no step can be."""
-        if not 0 < len(key) <= MAX_STEP_KEY_LENGTH or not key.isprintable():
-            raise StepError(
-                f"step {key[:MAX_STEP_KEY_LENGTH]!r}: a key has 1 to {MAX_STEP_KEY_LENGTH} "
-                "printable characters"
-            )
+        _check_key(key)
         if type(retries) is not int or retries < 0 or pause < 0:
             raise StepError(f"step {key!r}: retries and pause are 0 or more")
         body = StepBody(key, function, arguments, result_adapter(key, function), retries, pause)
         with self._lock:
-            self._name(key)
+            self._name("step", key)
+            self._untaken.add(key)
         return StepCall(self, body)
 
-    def _name(self, key: str) -> None:
+    def sleep(self, key: str, seconds: float) -> WaitCall:
+        """Return the call of a sleep; raises StepError for what no sleep can be."""
+        _check_key(key)
+        with self._lock:
+            self._name("sleep", key)
+        call = WaitCall(self._waits, key, seconds)
+        call.expect(f"sleep {key!r}", self._forgotten)
+        return call
+
+    def signal(self, name: str, type_: Any, seconds: float | None) -> SignalCall[Any]:
+        """Return the call of a wait for a signal; raises StepError for what none can be."""
+        check_signal_name(name)
+        try:
+            adapter = _adapter(type_)
+        except Exception as error:  # a type may be anything
+            raise StepError(f"signal {name!r}: it cannot be checked: {error}") from error
+        with self._lock:
+            self._name("signal", name)
+        call: SignalCall[Any] = SignalCall(self._waits, name, adapter, seconds)
+        call.expect(f"signal {name!r}", self._forgotten)
+        return call
+
+    def child_waits(self, jobs: ChildJobs) -> ParkingChildWaits:
+        """Return what waits for children, the same each time; `jobs` looks at them."""
+        with self._lock:
+            if self._child_waits is None:
+                held = HeldChildWaits(jobs)
+                self._child_waits = ParkingChildWaits(
+                    self._store, self._gate, self._take_room, held
+                )
+            return self._child_waits
+
+    def _take_room(self, key: str) -> bool:
+        """Return whether the job may keep the end of one more wait, and count it."""
+        with self._lock:
+            if key not in self._known and len(self._known | self._named) >= MAX_STEPS:
+                return False
+            self._named.add(key)
+            return True
+
+    def sender_of(self, name: str) -> str:
+        """Return who has sent a signal that was received."""
+        return self._waits.sender_of(name)
+
+    def check_wait(self, what: str) -> None:
+        """Raise StepError where no wait may begin."""
+        self._gate.check_wait(what)
+
+    def _name(self, what: str, key: str) -> None:
+        self._gate.check()
         if key in self._named:
             raise StepError(
-                f"step {key!r}: the handler has used this key before in this attempt; give each "
-                "step a key of its own"
+                f"{what} {key!r}: the handler has used this {_KEY_WORDS[what]} before in this "
+                f"attempt; {_KEY_ADVICE[what]}"
             )
-        if key not in self._done and len(self._done.keys() | self._named) >= MAX_STEPS:
-            raise StepRefusedError(f"step {key!r}: a job keeps {MAX_STEPS} steps, and has them")
+        if key not in self._known and len(self._known | self._named) >= MAX_STEPS:
+            raise StepRefusedError(
+                f"{what} {key!r}: a job keeps {MAX_STEPS} steps and waits, and has them"
+            )
         self._named.add(key)
-        self._untaken.add(key)
 
     def check_all_taken(self) -> None:
-        """Raise StepError for a step that was asked for and neither awaited nor taken."""
+        """Raise StepError for a step that was asked for and neither awaited nor taken.
+
+        And for a handler that has not ended though its job was to be parked. What it returns may
+        not count: one that waits by `asyncio.wait`, or gathers errors as values, takes a wait that
+        has parked the job for one that is over.
+        """
+        if self._gate.parked:
+            raise StepError(
+                f"the job was to be parked ({self._gate.parked_for}), but its handler went on to "
+                "its end. Either it caught Parked, which has to end it: let it through. Or it "
+                "waited in a task in the background: await that task before the end, or do what is "
+                "to go on meanwhile in a step: no job is parked while one runs"
+            )
+        self._gate.check()
         for key in sorted(self._untaken):
             raise StepError(
                 f"step {key!r} was not taken: `await` it, or call `.result()` in a sync handler"
@@ -223,15 +358,28 @@ class Steps:
         """Return the kept result, or take the step, in an async handler."""
         self._mark_taken(body.key)
         if body.key in self._done:
-            kept = self._kept(body.key)
-            return body.from_json(await _waited(kept) if _is_future(kept) else kept)
-        await _waited(self._begin(body.key))
-        value, stopped = await self._tried(body)
-        if stopped is not None:
-            with suppress(Exception):  # the stop is what counts; the next attempt takes it again
-                await self._keep(body, value)
-            raise stopped
-        return body.from_json(await self._keep(body, value))
+            self._gate.note_end()
+            with self._taking_kept():
+                kept = self._kept(body.key)
+                return body.from_json(await _waited(kept) if _is_future(kept) else kept)
+        with self._gate.body(body.key):
+            await _waited(self._begin(body.key))
+            value, stopped = await self._tried(body)
+            if stopped is not None:
+                with suppress(Exception):  # the stop counts; the next attempt takes it again
+                    await self._keep(body, value)
+                raise stopped
+            plain = await self._keep(body, value)
+        with self._taking_kept():
+            return body.from_json(plain)
+
+    @contextmanager
+    def _taking_kept(self) -> Iterator[None]:
+        """Have nothing more begun in this attempt if a kept result cannot be taken."""
+        try:
+            yield
+        except (StepError, KeptResultError) as error:
+            raise self._gate.fail(KeptResultError(str(error))) from error
 
     async def _keep(self, body: StepBody, value: object) -> Json:
         """Store a result, and return it as it is stored."""
@@ -241,18 +389,23 @@ class Steps:
 
     def take_blocking(self, body: StepBody) -> Any:
         """Return the kept result, or take the step, in a sync handler."""
-        _refuse_in_event_loop(body.key)
+        refuse_in_event_loop(f"step {body.key!r}")
         self._mark_taken(body.key)
         if body.key in self._done:
-            kept = self._kept(body.key)
-            return body.from_json(_waited_blocking(kept) if _is_future(kept) else kept)
-        _waited_blocking(self._begin(body.key))
-        plain = body.to_json(self._tried_blocking(body))
-        _waited_blocking(_checked(self._store.store, body.key, plain))
-        return body.from_json(plain)
+            self._gate.note_end()
+            with self._taking_kept():
+                kept = self._kept(body.key)
+                return body.from_json(blocking_result(kept) if _is_future(kept) else kept)
+        with self._gate.body(body.key):
+            blocking_result(self._begin(body.key))
+            plain = body.to_json(self._tried_blocking(body))
+            blocking_result(_checked(self._store.store, body.key, plain))
+        with self._taking_kept():
+            return body.from_json(plain)
 
     def _mark_taken(self, key: str) -> None:
         """Raise StepError for a step that is taken a second time: its body would run again."""
+        self._gate.check()
         with self._lock:
             if key in self._untaken:
                 self._untaken.remove(key)
@@ -301,6 +454,14 @@ class Steps:
                     raise
             if self._stopping.wait(body.pause_after(tries)):
                 raise _stopped(body.key)
+
+
+def _check_key(key: str) -> None:
+    if not 0 < len(key) <= MAX_STEP_KEY_LENGTH or not key.isprintable():
+        raise StepError(
+            f"step {key[:MAX_STEP_KEY_LENGTH]!r}: a key has 1 to {MAX_STEP_KEY_LENGTH} "
+            "printable characters"
+        )
 
 
 _Called = tuple[object, asyncio.CancelledError | None]
@@ -383,21 +544,6 @@ async def _waited(future: "concurrent.futures.Future[T]") -> T:
         return await asyncio.shield(asyncio.wrap_future(future))
     except AttemptOverError as error:
         raise asyncio.CancelledError(str(error)) from error
-
-
-def _waited_blocking(future: "concurrent.futures.Future[T]") -> T:
-    try:
-        return future.result()
-    except (AttemptOverError, concurrent.futures.CancelledError) as error:
-        raise asyncio.CancelledError(str(error)) from error
-
-
-def _refuse_in_event_loop(key: str) -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise StepError(f"step {key!r}: result() would block the event loop; await it instead")
 
 
 def result_adapter(key: str, function: Callable[..., Any]) -> TypeAdapter[Any]:

@@ -31,11 +31,18 @@ from asyncjob.app.handler import (
     inspect_middleware,
 )
 from asyncjob.app.inspection import ResourceNeed, type_name
+from asyncjob.app.item_files import build_index_handler
+from asyncjob.app.items import build_item_handler
 from asyncjob.app.resources import (
     ResourceDefinition,
     check_needs,
     in_dependency_order,
     inspect_resource,
+)
+from asyncjob.lifecycle.arrays.chunks import (
+    CHUNK_TYPE_SUFFIX,
+    INDEX_TYPE_SUFFIX,
+    is_chunk_type,
 )
 from asyncjob.models.base import TYPE_PATTERN, RetryPolicy
 
@@ -110,6 +117,11 @@ class WorkerApp:
         option that does not fit.
         """
         self._check_type(type_)
+        if is_chunk_type(type_):
+            raise HandlerError(
+                f"{type_!r} is the type of an array's chunks: use @app.item_handler"
+                f"({type_.rpartition('/')[0]!r})"
+            )
 
         def register(function: F) -> F:
             self._check_type(type_)
@@ -123,6 +135,42 @@ class WorkerApp:
                 memory_mib=memory_mib,
                 concurrency=concurrency,
             )
+            return function
+
+        return register
+
+    def item_handler(
+        self,
+        type_: str,
+        *,
+        concurrency: int = 1,
+        timeout: int | None = None,
+        retry: RetryPolicy | None = None,
+        lease: int | None = None,
+        isolation: Literal["process"] | None = None,
+    ) -> Callable[[F], F]:
+        """Register a function for the items of arrays of a type: `(job: ItemContext, item)`.
+
+        At most `concurrency` items of a chunk are run at a time. `timeout` and `lease` are those of
+        a chunk, in seconds; `retry` is for chunks, and its delays and categories are for items as
+        well. These apply where neither the array nor its queue says otherwise.
+        Raises HandlerError as `handler` does, and for `isolation`, which items do not have.
+        """
+        self._check_item_type(type_)
+
+        def register(function: F) -> F:
+            self._check_item_type(type_)
+            policy = handler_policy(type_, timeout=timeout, retry=retry, lease=lease)
+            handler = build_item_handler(
+                type_,
+                function,
+                policy,
+                self.categories,
+                concurrency=concurrency,
+                isolation=isolation,
+            )
+            index = build_index_handler(type_, policy)
+            self._handlers |= {handler.type: handler, index.type: index}
             return function
 
         return register
@@ -228,6 +276,11 @@ class WorkerApp:
                 'a type apart by Annotated[..., "name"] or NewType'
             )
         self._resources[resource.type] = resource
+
+    def _check_item_type(self, type_: object) -> None:
+        """Check both types that an item handler has; what is no text is left for the check."""
+        for suffix in (CHUNK_TYPE_SUFFIX, INDEX_TYPE_SUFFIX):
+            self._check_type(type_ + suffix if isinstance(type_, str) else type_)
 
     def _check_type(self, type_: object) -> None:
         if not isinstance(type_, str):

@@ -93,6 +93,11 @@ JOB_POLICY: Final = AuditRule(
     "job.policy",
     "The policy of an attempt is what the spec says, and there are no more retries than it allows.",
 )
+JOB_DEADLINE: Final = AuditRule(
+    "job.deadline",
+    "A job with deadlineSeconds is cancelled for its deadline only once that has passed since its "
+    "creation, by the API server's clock.",
+)
 JOB_COUNTERS: Final = AuditRule(
     "job.counters",
     "Retries, crashes and releases grow one at a time, when an attempt ends; a redrive, and only "
@@ -171,9 +176,11 @@ SCHEDULE_SETTLED: Final = AuditRule(
 RETENTION_FLOOR: Final = AuditRule(
     "retention.floor",
     "The operator deletes no finished job before the minimum age, and none with a key before the "
-    "deduplication window is over.",
+    "deduplication window is over. Chunks of arrays are exempt.",
 )
-JOB_KEPT: Final = AuditRule("job.kept", "The operator deletes no unfinished job.")
+JOB_KEPT: Final = AuditRule(
+    "job.kept", "The operator deletes no unfinished job, but for chunks of arrays."
+)
 JOB_ACCEPTED: Final = AuditRule(
     "job.accepted",
     "Every job whose creation the API server accepted is in the history.",
@@ -205,6 +212,7 @@ AUDIT_RULES: Final = (
     JOB_SPEC,
     JOB_GATE,
     JOB_POLICY,
+    JOB_DEADLINE,
     JOB_COUNTERS,
     JOB_HISTORY,
     JOB_FINISHED,

@@ -298,6 +298,8 @@ class HistoryChecker:
         self._broken(job_rules.check_change(was, now), now, was)
         if was.phase != now.phase:
             self._broken(job_rules.check_policy(was, now, obj), now, was)
+            tolerance = self._options.clock_tolerance
+            self._broken(job_rules.check_deadline(was, now, tolerance), now, was)
             if now.phase == _RUNNING:
                 self._report.ends["Claimed"] += 1
             elif was.phase == _RUNNING:

@@ -25,12 +25,18 @@ REPORTED: Final = frozenset(
         "RetryRequested",
         "HandlerCrashed",
         "Released",
+        "Sleeping",
+        "WaitingForSignal",
+        "WaitingForChildren",
         "NotRetryable",
         "InvalidPayload",
         "ResultRefused",
     }
 )
 """Reasons for which only the worker that holds a job ends an attempt."""
+
+_UNRECORDED: Final = frozenset({"Sleeping", "WaitingForSignal", "WaitingForChildren", "WaitOver"})
+"""Reasons of changes of phase that add nothing to the history."""
 
 LEGAL_TRANSITIONS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     "Queued": {
@@ -49,17 +55,22 @@ LEGAL_TRANSITIONS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         "DeadLetter": _GIVEN_UP_WAITING,
     },
     "Pending": {
-        "Queued": frozenset({"GateOpened"}),
+        "Queued": frozenset({"GateOpened", "WaitOver"}),
         "Cancelled": _CANCELS,
         "DeadLetter": _GIVEN_UP_WAITING,
     },
-    "Scheduled": {"Queued": frozenset({"StartTimeReached"}), "Cancelled": _CANCELS},
+    "Scheduled": {
+        "Queued": frozenset({"StartTimeReached", "WaitOver"}),
+        "Cancelled": _CANCELS,
+    },
     "Retrying": {"Queued": frozenset({"BackoffElapsed"}), "Cancelled": _CANCELS},
     "Running": {
         "Succeeded": _WITHOUT_REASON,
         "Retrying": TAKEN_AWAY
         | {"HandlerFailed", "RetryRequested", "ExecutionTimeout", "HandlerCrashed", "Released"},
         "Queued": frozenset({"Released", "WorkerGone"}),
+        "Scheduled": frozenset({"Sleeping"}),
+        "Pending": frozenset({"WaitingForSignal", "WaitingForChildren"}),
         "DeadLetter": frozenset(
             {
                 "RetriesExhausted",
@@ -70,7 +81,7 @@ LEGAL_TRANSITIONS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
                 "ExecutionTimeout",
             }
         ),
-        "Cancelled": frozenset({"CancelRequested"}),
+        "Cancelled": frozenset({"CancelRequested", "DeadlineExceeded"}),
     },
     "DeadLetter": {
         "Queued": frozenset({"Redriven"}),
@@ -100,6 +111,7 @@ def check_created(now: JobVersion) -> Broken:
         "retries": now.retries,
         "crashes": now.crashes,
         "releases": now.releases,
+        "parks": now.parks,
         "redrives": now.redrives,
         "reruns": now.reruns,
     }
@@ -225,6 +237,10 @@ def _check_history(was: JobVersion, now: JobVersion) -> Broken:
         if now.history != was.history:
             yield catalog.JOB_HISTORY, "a claim changed the history"
         return
+    if now.reason in _UNRECORDED:
+        if now.history != was.history:
+            yield catalog.JOB_HISTORY, "a park, or the end of one, changed the history"
+        return
     known = len(was.history) + was.history_omitted
     grown = len(now.history) + now.history_omitted
     if grown != known + 1:
@@ -253,6 +269,12 @@ def _check_claim(was: JobVersion, now: JobVersion) -> Broken:
         yield catalog.FENCING_EFFECT, "a later claim changed firstStartTime"
 
 
+def _check_park_counted(was: JobVersion, now: JobVersion) -> Broken:
+    parked = was.phase == "Running" and now.phase in {"Scheduled", "Pending"}
+    if parked and now.parks == was.parks:
+        yield catalog.JOB_COUNTERS, "a park was not counted"
+
+
 def _check_counters(was: JobVersion, now: JobVersion) -> Broken:
     redriven = was.phase == "DeadLetter" and now.phase == "Queued"
     ended = was.phase == "Running" and now.phase != "Running"
@@ -261,6 +283,7 @@ def _check_counters(was: JobVersion, now: JobVersion) -> Broken:
         ("retries", was.retries, now.retries),
         ("crashes", was.crashes, now.crashes),
         ("releases", was.releases, now.releases),
+        ("parks", was.parks, now.parks),
     ):
         if redriven and new:
             yield catalog.JOB_COUNTERS, f"{name} is {new} after a redrive"
@@ -271,6 +294,7 @@ def _check_counters(was: JobVersion, now: JobVersion) -> Broken:
         yield catalog.JOB_COUNTERS, "an attempt is retried and nothing was spent"
     if ended and now.phase == "Queued" and now.releases == was.releases:
         yield catalog.JOB_COUNTERS, "a release was not counted"
+    yield from _check_park_counted(was, now)
     if (now.redrives != was.redrives) != redriven or now.redrives < was.redrives:
         yield catalog.JOB_COUNTERS, f"redrives went from {was.redrives} to {now.redrives}"
     if now.reruns < was.reruns or now.reruns > max(was.reruns, now.rerun):
@@ -299,6 +323,14 @@ def _check_effects(was: JobVersion, now: JobVersion) -> Broken:
             catalog.FENCING_EFFECT,
             f"{' and '.join(changed)} changed as the job was taken away ({now.reason})",
         )
+
+
+def check_deadline(was: JobVersion, now: JobVersion, tolerance: float) -> Broken:
+    """Judge a cancellation for the deadline, by the API server's times, in whole seconds."""
+    ended = was.phase != now.phase and now.reason == "DeadlineExceeded"
+    if ended and now.deadline and now.written and now.written + tolerance < now.deadline:
+        early = now.deadline - now.written
+        yield catalog.JOB_DEADLINE, f"cancelled for its deadline {early:g} s before that"
 
 
 def check_policy(was: JobVersion, now: JobVersion, obj: JsonObject) -> Broken:

@@ -14,6 +14,7 @@ from typing import Final
 from asyncjob.extras import needs
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, integer, items, text
 from asyncjob.names import (
+    ARRAY_LABEL,
     BACKFILL_LABEL,
     CONTENT_ANNOTATION,
     CRON_JOB_LABEL,
@@ -29,7 +30,7 @@ with needs("cli"):
     import orjson
 
 CONTROL_FIELDS: Final = frozenset(
-    {"cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority"}
+    {"cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority", "signals"}
 )
 GATE_FIELDS: Final = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
 FINISHED: Final = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
@@ -87,6 +88,9 @@ class JobVersion:
     concurrency_key: str
     keys: JobKeys
     run: ScheduledRun | None
+    is_chunk: bool
+    """Whether it is a chunk of an array, which is deleted once its items are counted."""
+
     fixed: int
     """All of the spec that must not change."""
 
@@ -95,6 +99,9 @@ class JobVersion:
     redrive: int
     rerun: int
     gated: bool
+    deadline: float
+    """When its `deadlineSeconds` have passed; 0: never, or a `notAfter` may end it before."""
+
     phase: str
     reason: str
     attempt: int
@@ -102,6 +109,7 @@ class JobVersion:
     retries: int
     crashes: int
     releases: int
+    parks: int
     redrives: int
     reruns: int
     admitted: bool
@@ -137,7 +145,7 @@ class JobVersion:
         """Whether it is unfinished and has begun, or may begin at any moment."""
         if self.phase in FINISHED or self.deleting:
             return False
-        begun = self.retries or self.crashes or self.releases
+        begun = self.retries or self.crashes or self.releases or self.parks
         return self.phase == "Running" or self.admitted or bool(begun)
 
     @property
@@ -166,12 +174,14 @@ def read_job_version(obj: JsonObject, seen: float, written: float) -> JobVersion
         concurrency_key=text(spec, "concurrencyKey"),
         keys=_read_keys(meta, spec),
         run=_read_run(meta),
+        is_chunk=ARRAY_LABEL in child(meta, "labels"),
         fixed=hash_of({name: value for name, value in spec.items() if name not in CONTROL_FIELDS}),
         cancel=flag(spec, "cancel"),
         suspend=flag(spec, "suspend"),
         redrive=integer(spec, "redrive"),
         rerun=integer(spec, "rerun"),
         gated=any(spec.get(name) for name in GATE_FIELDS),
+        deadline=_read_deadline(meta, spec, status),
         phase=phase,
         reason=intern(text(status, "reason")),
         attempt=integer(status, "attempt"),
@@ -179,6 +189,7 @@ def read_job_version(obj: JsonObject, seen: float, written: float) -> JobVersion
         retries=integer(status, "retries"),
         crashes=integer(status, "crashes"),
         releases=integer(status, "releases"),
+        parks=integer(status, "parks"),
         redrives=integer(status, "redrives"),
         reruns=integer(status, "reruns"),
         admitted=flag(status, "admitted"),
@@ -257,6 +268,16 @@ def _read_keys(meta: JsonObject, spec: JsonObject) -> JobKeys:
 def _is_withdrawn(labels: Mapping[str, Json]) -> bool:
     """Return whether its submitter took it back, because another was quicker under its key."""
     return DEDUPLICATION_LABEL in labels and IDEMPOTENCY_LABEL not in labels
+
+
+def _read_deadline(meta: JsonObject, spec: JsonObject, status: JsonObject) -> float:
+    """Return when the job's deadline passes; 0 where a `notAfter` may end it sooner, too."""
+    seconds, created = integer(spec, "deadlineSeconds"), text(meta, "creationTimestamp")
+    may_be_late_to_start = "notAfter" in spec and not integer(status, "attempt")
+    if not seconds or may_be_late_to_start:
+        return 0.0
+    begun = cached_epoch_of(created)
+    return begun + seconds if begun else 0.0
 
 
 def _read_run(meta: JsonObject) -> ScheduledRun | None:

@@ -14,7 +14,7 @@ from asyncjob.audit import catalog
 from asyncjob.audit.catalog import Subject, Violation
 from asyncjob.audit.job_groups import subject_of
 from asyncjob.audit.job_version import JobVersion, epoch_of, order_of
-from asyncjob.json_types import JsonObject, as_object, child, items, opt_integer, text
+from asyncjob.json_types import JsonObject, as_object, child, flag, items, opt_integer, text
 from asyncjob.names import QUEUES
 
 SETTLING_SECONDS: Final = 10.0
@@ -299,11 +299,12 @@ def _check_rate(
     """Judge the starts of the last period, by the operator's clock and by the recorder's.
 
     Either alone may be wrong: leaders have different clocks, and a recorder that catches up sees
-    what happened over a minute within a second.
+    what happened over a minute within a second. A job that goes on after a wait does not start.
     """
-    if limits.rate is None:
+    starts = [entry for entry in new if not flag(entry, "resumes")]
+    if limits.rate is None or not starts:
         return
-    for entry in new:
+    for entry in starts:
         queue.grants.append((epoch_of(text(entry, "time")) or seen, seen))
     length = limits.period * (1 - RATE_TOLERANCE)
     newest = max(stamp for stamp, _ in queue.grants)

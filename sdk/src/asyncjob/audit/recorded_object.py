@@ -1,8 +1,8 @@
 """Which part of an object is recorded, and how.
 
-Payloads, results (those of steps too) and checkpoints may be large, secret, or nested deeper than
-can be written. Unless they are asked for, a digest stands in their place: enough to tell whether
-two are the same.
+Payloads (those of signals too), results (those of steps too) and checkpoints may be large, secret,
+or nested deeper than can be written. Unless they are asked for, a digest stands in their place:
+enough to tell whether two are the same.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,11 @@ _FREE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "spec": ("payload", "request"),
     "status": ("result", "checkpoint"),
 }
+_FREE_FIELDS_OF_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
+    "spec": {"signals": "payload"},
+    "status": {"steps": "result"},
+}
+"""Of what is kept by name or key: which field of each is free JSON."""
 
 
 def recorded_object(obj: JsonObject, resource: str, *, whole: bool) -> JsonObject:
@@ -40,18 +45,19 @@ def recorded_object(obj: JsonObject, resource: str, *, whole: bool) -> JsonObjec
         value: dict[str, Json] = dict(child(obj, part))
         if resource == JOBS:
             _hide(value, fields, whole=whole)
-            if part == "status" and "steps" in value:
-                value["steps"] = _recorded_steps(child(value, "steps"), whole=whole)
+            for name, field in _FREE_FIELDS_OF_ENTRIES[part].items():
+                if name in value:
+                    value[name] = _recorded_entries(child(value, name), field, whole=whole)
         kept[part] = value
     return kept
 
 
-def _recorded_steps(steps: JsonObject, *, whole: bool) -> JsonObject:
+def _recorded_entries(entries: JsonObject, field: str, *, whole: bool) -> JsonObject:
     recorded: dict[str, Json] = {}
-    for key in steps:
-        record = dict(child(steps, key))
-        _hide(record, ("result",), whole=whole)
-        recorded[key] = record
+    for key in entries:
+        entry = dict(child(entries, key))
+        _hide(entry, (field,), whole=whole)
+        recorded[key] = entry
     return recorded
 
 

@@ -88,6 +88,8 @@ class RetentionChecker:
     def _judge(
         self, job: JobVersion, deletion: Deletion, finished_here: int
     ) -> tuple[catalog.AuditRule, str] | None:
+        if job.is_chunk:
+            return None
         if not job.finished:
             if deletion.in_gap:  # it may have finished before
                 return None

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from asyncjob.cli.direct import DirectCluster
-from asyncjob.client.api import ALL_JOBS
+from asyncjob.client.api import ALL_ARRAYS, ALL_JOBS
 from asyncjob.client.errors import NotAllowedError
 from asyncjob.client.following import watch_jobs
-from asyncjob.client.kubernetes import cron_jobs, jobs, queues
+from asyncjob.client.kubernetes import arrays, cron_jobs, jobs, queues
 from asyncjob.client.kubernetes.jobs import KubernetesJobStream
+from asyncjob.rest.arrays import ArrayInfo, ArraySelection
 from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
@@ -34,6 +35,9 @@ class Lister(Protocol):
 
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
         """Return the cron jobs."""
+
+    def arrays(self, selection: ArraySelection = ALL_ARRAYS) -> Iterator[ArrayInfo]:
+        """Yield the arrays that match, newest first."""
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the live workers."""
@@ -64,6 +68,10 @@ class AllNamespaces:
     def cron_jobs(self) -> builtins.list[CronJobInfo]:
         """Return the cron jobs."""
         return self._run(cron_jobs.list_cron_jobs(self.cluster.api, None))
+
+    def arrays(self, selection: ArraySelection = ALL_ARRAYS) -> Iterator[ArrayInfo]:
+        """Yield the arrays that match, newest first."""
+        yield from self._run(arrays.list_arrays(self.cluster.api, None, selection))
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the live workers."""

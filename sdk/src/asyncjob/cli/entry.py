@@ -116,6 +116,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand | PluginCommand]]] = {
         "suspend": _command("control:suspend", "Keep jobs from being started."),
         "resume": _command("control:resume", "Let suspended jobs start."),
         "priority": _command("control:priority", "Set the priority of jobs."),
+        "signal": _command("signal:signal", "Send a job a signal that it waits for."),
         "rerun": _command("control:rerun", "Run jobs again, as new jobs."),
     },
     "Dead letters": {
@@ -124,6 +125,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, LazyCommand | PluginCommand]]] = {
     },
     "Around jobs": {
         "queue": _command("queue:queue", "Show queues, pause and resume them."),
+        "array": _command("array.group:array", "Run a handler over many items."),
         "cron": _command("cron:cron", "Show and control cron jobs."),
         "workers": _command("workers:workers", "List the live workers."),
     },

@@ -52,6 +52,7 @@ _EXIT_CODES: Final[tuple[tuple[type[AsyncJobError], ExitCode], ...]] = (
 _WAYS_OUT: Final[tuple[tuple[type[AsyncJobError], str], ...]] = (
     (errors.JobNotFoundError, "{program} list shows the jobs of this namespace"),
     (errors.CronJobNotFoundError, "{program} cron list shows the cron jobs"),
+    (errors.ArrayNotFoundError, "{program} array list shows the arrays"),
     (errors.QueueNotFoundError, "{program} queue list shows the queues"),
     (errors.NotFoundError, "{program} doctor checks the installation"),
     (errors.NotADeadLetterError, "{program} get {job} shows its state"),

@@ -9,8 +9,15 @@ import builtins
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final, Protocol, Unpack
 
-from asyncjob.client.options import SubmitOptions
+from asyncjob.client.options import ArrayOptionsGiven, SubmitOptions
 from asyncjob.json_types import Json
+from asyncjob.rest.arrays import (
+    ArrayInfo,
+    ArraySelection,
+    ArraySubmission,
+    FailedItems,
+    SubmittedArray,
+)
 from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary, Page
 from asyncjob.rest.listing import BulkReport, Selection
 from asyncjob.rest.resources import CronJobInfo, QueueInfo, WorkerInfo
@@ -22,14 +29,24 @@ WAIT_SECONDS: Final = 3600.0
 POLL_SECONDS: Final = 5.0
 """How often it looks where it cannot watch."""
 
+ARRAY_POLL_SECONDS: Final = 2.0
+"""How often an array is looked at that is waited for: not much later than it ends, and seldom
+enough for one whose items stand in itself."""
+
 PAGE_SIZE: Final = 200
 """Jobs fetched at a time while listing."""
 
 ChangeCallback = Callable[[Job], None]
 """Called with a job that has changed."""
 
+ArrayCallback = Callable[[ArrayInfo], None]
+"""Called with an array that has changed."""
+
 ALL_JOBS: Final = Selection()
 """Every job."""
+
+ALL_ARRAYS: Final = ArraySelection()
+"""Every array."""
 
 
 class Jobs(Protocol):
@@ -109,6 +126,12 @@ class Jobs(Protocol):
     def set_priority(self, job_id: str, priority: int) -> Job:
         """Change the priority, -1000 to 1000; raises JobStateError while the job runs."""
 
+    def signal(self, job_id: str, name: str, payload: object = None) -> Job:
+        """Send a signal that a handler waits for, or will. Raises JobStateError if too late.
+
+        It is sent once for each name: repeating it with the same payload changes nothing.
+        """
+
     def rerun(self, job_id: str) -> Submitted:
         """Ask for a new job that does the same again; it is `<id>-r<n>`, and exists soon."""
 
@@ -169,6 +192,57 @@ class Jobs(Protocol):
 
     def resume_cron_job(self, name: str) -> CronJobInfo:
         """Let a suspended cron job create jobs."""
+
+    def submit_array(
+        self,
+        what: str | ArraySubmission,
+        items: int | Iterable[object] | None = None,
+        **options: Unpack[ArrayOptionsGiven],
+    ) -> SubmittedArray:
+        """Submit an array: a type with items and options, or a whole ArraySubmission.
+
+        `items` is their number, or the items themselves. A repeat after a lost answer makes no
+        second array. Raises InvalidSubmissionError, ArrayExistsError.
+        """
+
+    def array(self, name: str) -> ArrayInfo:
+        """Return one array, with spec and status; raises ArrayNotFoundError."""
+
+    def arrays(
+        self, selection: ArraySelection = ALL_ARRAYS, *, page_size: int = PAGE_SIZE
+    ) -> Iterator[ArrayInfo]:
+        """Yield the arrays that match, newest first, fetched in pages."""
+
+    def failed_items(self, name: str) -> FailedItems:
+        """Return which items of an array have failed, and the newest errors."""
+
+    def wait_for_array(
+        self,
+        name: str,
+        timeout: float = WAIT_SECONDS,
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = ARRAY_POLL_SECONDS,
+        on_change: ArrayCallback | None = None,
+    ) -> ArrayInfo:
+        """Wait until the array has ended, and return it as it is then.
+
+        It looks every `poll_seconds`; a server that is away is waited for. Raises WaitTimeoutError
+        after `timeout` seconds, ArrayGoneError if the array is deleted meanwhile, and
+        ArrayFailedError if it did not succeed and `raise_on_failure` is set.
+        """
+
+    def cancel_array(self, name: str) -> ArrayInfo:
+        """Ask for an array and its chunks to be cancelled. Raises NotCancellableError."""
+
+    def suspend_array(self, name: str) -> ArrayInfo:
+        """Keep an array from beginning further items; those that run continue."""
+
+    def resume_array(self, name: str) -> ArrayInfo:
+        """Let a suspended array go on."""
+
+    def redrive_array(self, name: str) -> ArrayInfo:
+        """Ask for the failed items of a failed array to run again; raises JobStateError."""
 
     def workers(self) -> builtins.list[WorkerInfo]:
         """Return the registered workers that are not silent."""
@@ -251,6 +325,12 @@ class AsyncJobs(Protocol):
     async def set_priority(self, job_id: str, priority: int) -> Job:
         """Change the priority, -1000 to 1000; raises JobStateError while the job runs."""
 
+    async def signal(self, job_id: str, name: str, payload: object = None) -> Job:
+        """Send a signal that a handler waits for, or will. Raises JobStateError if too late.
+
+        It is sent once for each name: repeating it with the same payload changes nothing.
+        """
+
     async def rerun(self, job_id: str) -> Submitted:
         """Ask for a new job that does the same again; it is `<id>-r<n>`, and exists soon."""
 
@@ -311,6 +391,57 @@ class AsyncJobs(Protocol):
 
     async def resume_cron_job(self, name: str) -> CronJobInfo:
         """Let a suspended cron job create jobs."""
+
+    async def submit_array(
+        self,
+        what: str | ArraySubmission,
+        items: int | Iterable[object] | None = None,
+        **options: Unpack[ArrayOptionsGiven],
+    ) -> SubmittedArray:
+        """Submit an array: a type with items and options, or a whole ArraySubmission.
+
+        `items` is their number, or the items themselves. A repeat after a lost answer makes no
+        second array. Raises InvalidSubmissionError, ArrayExistsError.
+        """
+
+    async def array(self, name: str) -> ArrayInfo:
+        """Return one array, with spec and status; raises ArrayNotFoundError."""
+
+    def arrays(
+        self, selection: ArraySelection = ALL_ARRAYS, *, page_size: int = PAGE_SIZE
+    ) -> AsyncIterator[ArrayInfo]:
+        """Yield the arrays that match, newest first, fetched in pages."""
+
+    async def failed_items(self, name: str) -> FailedItems:
+        """Return which items of an array have failed, and the newest errors."""
+
+    async def wait_for_array(
+        self,
+        name: str,
+        timeout: float = WAIT_SECONDS,  # noqa: ASYNC109  # it ends in an error of its own
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = ARRAY_POLL_SECONDS,
+        on_change: ArrayCallback | None = None,
+    ) -> ArrayInfo:
+        """Wait until the array has ended, and return it as it is then.
+
+        It looks every `poll_seconds`; a server that is away is waited for. Raises WaitTimeoutError
+        after `timeout` seconds, ArrayGoneError if the array is deleted meanwhile, and
+        ArrayFailedError if it did not succeed and `raise_on_failure` is set.
+        """
+
+    async def cancel_array(self, name: str) -> ArrayInfo:
+        """Ask for an array and its chunks to be cancelled. Raises NotCancellableError."""
+
+    async def suspend_array(self, name: str) -> ArrayInfo:
+        """Keep an array from beginning further items; those that run continue."""
+
+    async def resume_array(self, name: str) -> ArrayInfo:
+        """Let a suspended array go on."""
+
+    async def redrive_array(self, name: str) -> ArrayInfo:
+        """Ask for the failed items of a failed array to run again; raises JobStateError."""
 
     async def workers(self) -> builtins.list[WorkerInfo]:
         """Return the registered workers that are not silent."""

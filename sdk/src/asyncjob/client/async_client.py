@@ -12,18 +12,28 @@ from types import TracebackType
 from typing import ClassVar, Self, Unpack
 
 from asyncjob.client.api import (
+    ALL_ARRAYS,
     ALL_JOBS,
+    ARRAY_POLL_SECONDS,
     PAGE_SIZE,
     POLL_SECONDS,
     WAIT_SECONDS,
+    ArrayCallback,
     AsyncJobs,
     ChangeCallback,
 )
-from asyncjob.client.options import SubmitOptions, build_backfill, to_submission
-from asyncjob.client.results import LocatedResult, check_outcome
+from asyncjob.client.options import (
+    ArrayOptionsGiven,
+    SubmitOptions,
+    build_backfill,
+    to_array_submission,
+    to_submission,
+)
+from asyncjob.client.results import LocatedResult, check_array_outcome, check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.json_types import Json
+from asyncjob.rest.arrays import ArrayInfo, ArraySelection, ArraySubmission, SubmittedArray
 from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo
@@ -135,6 +145,44 @@ class AsyncClient(AsyncJobs):
     async def resume_cron_job(self, name: str) -> CronJobInfo:
         return await self.set_cron_job_suspended(name, suspended=False)
 
+    async def submit_array(
+        self,
+        what: str | ArraySubmission,
+        items: int | Iterable[object] | None = None,
+        **options: Unpack[ArrayOptionsGiven],
+    ) -> SubmittedArray:
+        return await self.create_array(to_array_submission(what, items, options))
+
+    async def arrays(
+        self, selection: ArraySelection = ALL_ARRAYS, *, page_size: int = PAGE_SIZE
+    ) -> AsyncIterator[ArrayInfo]:
+        async with aclosing(self.array_pages(selection, page_size)) as pages:
+            async for page in pages:
+                for array in page:
+                    yield array
+
+    async def wait_for_array(
+        self,
+        name: str,
+        timeout: float = WAIT_SECONDS,  # noqa: ASYNC109  # it ends in an error of its own
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = ARRAY_POLL_SECONDS,
+        on_change: ArrayCallback | None = None,
+    ) -> ArrayInfo:
+        last: ArrayInfo | None = None
+        async with aclosing(self.follow_array(name, timeout, poll_seconds)) as seen:
+            async for last in seen:
+                if on_change is not None:
+                    on_change(last)
+        return check_array_outcome(last, name, raise_on_failure=raise_on_failure)
+
+    async def suspend_array(self, name: str) -> ArrayInfo:
+        return await self.set_array_suspended(name, suspended=True)
+
+    async def resume_array(self, name: str) -> ArrayInfo:
+        return await self.set_array_suspended(name, suspended=False)
+
     # What of it is done in another way behind a gateway than on Kubernetes.
 
     @abstractmethod
@@ -176,3 +224,23 @@ class AsyncClient(AsyncJobs):
     @abstractmethod
     async def set_cron_job_suspended(self, name: str, *, suspended: bool) -> CronJobInfo:
         """Suspend a cron job or let it go on."""
+
+    @abstractmethod
+    async def create_array(self, submission: ArraySubmission) -> SubmittedArray:
+        """Submit an array as it is."""
+
+    @abstractmethod
+    def follow_array(
+        self, name: str, timeout: float | None, poll_seconds: float
+    ) -> AsyncGenerator[ArrayInfo]:
+        """Yield the array now and at each change, until it has ended."""
+
+    @abstractmethod
+    def array_pages(
+        self, selection: ArraySelection, page_size: int
+    ) -> AsyncGenerator[builtins.list[ArrayInfo]]:
+        """Yield the arrays that match, newest first, as many at a time as are fetched at once."""
+
+    @abstractmethod
+    async def set_array_suspended(self, name: str, *, suspended: bool) -> ArrayInfo:
+        """Suspend an array or let it go on."""

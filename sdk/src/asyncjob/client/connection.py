@@ -14,6 +14,7 @@ from asyncjob.json_types import Json, JsonObject, as_object
 
 JSON_TYPE: Final = "application/json"
 MERGE_PATCH_CONTENT_TYPE: Final = "application/merge-patch+json"
+JSON_PATCH_CONTENT_TYPE: Final = "application/json-patch+json"
 
 INITIAL_DELAY_SECONDS: Final = 0.2
 MAX_DELAY_SECONDS: Final = 5.0
@@ -90,6 +91,10 @@ class Connection(ABC):
     def time(self) -> float:
         """Return the seconds of a clock that never goes back."""
         return asyncio.get_running_loop().time()
+
+    def server_time(self) -> float | None:
+        """Return the server's clock in epoch seconds, None where it has not told it."""
+        return None
 
     async def pause(self, seconds: float) -> None:
         """Wait for about `seconds`."""

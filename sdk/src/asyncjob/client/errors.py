@@ -4,11 +4,16 @@ from http import HTTPStatus
 from typing import Final
 
 from asyncjob.errors import AsyncJobError, code_of
+from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.jobs import Job
 from asyncjob.rest.submission import Refusal
 from asyncjob.submission.errors import InvalidSubmissionError
 
 __all__ = [
+    "ArrayExistsError",
+    "ArrayFailedError",
+    "ArrayGoneError",
+    "ArrayNotFoundError",
     "ClientConfigError",
     "CronJobNotFoundError",
     "DuplicateJobError",
@@ -66,6 +71,14 @@ class CronJobNotFoundError(NotFoundError):
     """There is no cron job of this name in the namespace."""
 
 
+class ArrayNotFoundError(NotFoundError):
+    """There is no array of this name in the namespace."""
+
+
+class ArrayGoneError(ArrayNotFoundError):
+    """The array was deleted while it was being watched."""
+
+
 class InTheWayError(AsyncJobError):
     """An existing job stands in the way; `job_id` says which."""
 
@@ -80,6 +93,12 @@ class JobExistsError(InTheWayError):
     """Another job has this name."""
 
     code = "job-exists"
+
+
+class ArrayExistsError(InTheWayError):
+    """Another array has this name."""
+
+    code = "array-exists"
 
 
 class DuplicateJobError(InTheWayError):
@@ -205,6 +224,18 @@ def _failure_message(job: Job) -> str:
     last = f"{job.error.type}: {job.error.message}" if job.error else job.message or ""
     summary = f"job {job.id} ended as {job.phase.value}{why} after {job.retries}{of} retries"
     return f"{summary}: {last}" if last else summary
+
+
+class ArrayFailedError(AsyncJobError):
+    """The array has ended without success; `array` has all that is known of it."""
+
+    code = "array-failed"
+
+    def __init__(self, array: ArrayInfo) -> None:
+        why = f" ({array.reason})" if array.reason else ""
+        counts = f"{array.failed} of {array.total} items failed, {array.succeeded} are done"
+        super().__init__(f"array {array.name} ended as {array.phase.value}{why}: {counts}")
+        self.array = array
 
 
 HTTP_STATUSES: Final[tuple[tuple[type[AsyncJobError], HTTPStatus], ...]] = (

@@ -5,7 +5,7 @@ gateway or on Kubernetes.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeAlias, TypedDict
 
@@ -14,13 +14,21 @@ from pydantic.alias_generators import to_camel
 
 from asyncjob.client.errors import InvalidRequestError
 from asyncjob.errors import AsyncJobError
-from asyncjob.free_json import FreeJsonError, normalize
+from asyncjob.free_json import FreeJsonError, normalize, replace_unencodable
+from asyncjob.json_types import Json
+from asyncjob.lifecycle.signals import (
+    MAX_SIGNAL_BYTES,
+    MAX_SIGNAL_NAME_LENGTH,
+    is_signal_name,
+)
 from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.models.array import MAX_INLINE_BYTES, MAX_SHARED_PAYLOAD_BYTES
 from asyncjob.models.base import NAME_PATTERN, RetryPolicy
 from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import Dependency, PayloadSource, RequestData
 from asyncjob.names import MAX_NAME_LENGTH
+from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.resources import BackfillAsk
 from asyncjob.rest.submission import Submission
 from asyncjob.submission.errors import from_validation_error, invalid_field
@@ -95,6 +103,7 @@ class SubmitOptions(TypedDict, total=False):
     priority: int
     not_before: PointInTime
     not_after: PointInTime
+    deadline: Duration
     depends_on: Sequence[str | Dependency | HasJobId]
     queue_timeout: Duration
     timeout: Duration
@@ -110,6 +119,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 _FIELD_BY_OPTION: Final = {
+    "deadline": "deadline_seconds",
     "queue_timeout": "queue_timeout_seconds",
     "timeout": "execution_timeout_seconds",
     "lease": "lease_duration_seconds",
@@ -117,6 +127,66 @@ _FIELD_BY_OPTION: Final = {
     "ttl": "ttl_seconds_after_finished",
     "retry": "retry_policy",
 }
+_ARRAY_FIELD_BY_OPTION: Final = {**_FIELD_BY_OPTION, "item_timeout": "item_timeout_seconds"}
+
+
+class ArrayOptionsGiven(TypedDict, total=False):
+    """Options of `submit_array`; fields of `ArraySubmission`, some under a shorter name."""
+
+    name: str
+    queue: str
+    labels: Mapping[str, str]
+    payload: object
+    priority: int
+    chunk_size: int
+    parallelism: int
+    item_retries: int
+    item_timeout: Duration
+    max_failed: int
+    max_failed_percent: int
+    queue_timeout: Duration
+    timeout: Duration
+    lease: Duration
+    cancel_grace: Duration
+    retry: RetryPolicy
+    ttl: Duration
+    suspend: bool
+
+
+def to_array_submission(
+    what: str | ArraySubmission, items: int | Iterable[object] | None, options: ArrayOptionsGiven
+) -> ArraySubmission:
+    """Return the submission; raises InvalidSubmissionError that names the field at fault.
+
+    A whole ArraySubmission stands for itself; it goes with neither items nor options.
+    """
+    if isinstance(what, ArraySubmission):
+        if items is not None or options:
+            detail = "an ArraySubmission has its items and options in itself"
+            raise invalid_field("array", detail)
+        return what
+    if items is None or isinstance(items, str | bytes | bool):
+        raise invalid_field("items", f"{items!r} is neither a number of items nor a list of them")
+    given = {
+        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): (
+            round(value.total_seconds()) if isinstance(value, timedelta) else value
+        )
+        for name, value in options.items()
+        if value is not None and name != "payload"
+    }
+    shared = _normalized("payload", options.get("payload"), MAX_SHARED_PAYLOAD_BYTES)
+    try:
+        return ArraySubmission.model_validate(
+            {"type": what, "items": _array_items(items), "payload": shared, **given}
+        )
+    except ValidationError as error:
+        raise from_validation_error(error) from error
+
+
+def _array_items(items: int | Iterable[object]) -> dict[str, object]:
+    if isinstance(items, int):
+        return {"count": items}
+    return {"inline": _normalized("items.inline", [*items], MAX_INLINE_BYTES)}
 
 
 def to_submission(
@@ -143,11 +213,29 @@ def to_submission(
         raise from_validation_error(error) from error
 
 
-def _normalized_payload(payload: object) -> object:
+def check_signal(name: str, payload: object) -> Json:
+    """Return the payload as JSON; raises InvalidRequestError for what no signal can be."""
+    if not is_signal_name(name):
+        raise InvalidRequestError(
+            f"signal: {replace_unencodable(repr(name))} is not the name of a signal: letters, "
+            f"digits, dots, dashes and underscores, {MAX_SIGNAL_NAME_LENGTH} at most, the first a "
+            "letter or digit"
+        )
     try:
-        return normalize(payload, what="payload", max_bytes=MAX_PAYLOAD_BYTES)
+        return normalize(payload, what="it", max_bytes=MAX_SIGNAL_BYTES)
     except FreeJsonError as error:
-        raise invalid_field("payload", str(error)) from error
+        raise InvalidRequestError(f"payload: {replace_unencodable(str(error))}") from error
+
+
+def _normalized_payload(payload: object) -> object:
+    return _normalized("payload", payload, MAX_PAYLOAD_BYTES)
+
+
+def _normalized(field: str, value: object, max_bytes: int) -> object:
+    try:
+        return normalize(value, what=field, max_bytes=max_bytes)
+    except FreeJsonError as error:
+        raise invalid_field(field, str(error)) from error
 
 
 def _field_value(name: str, value: object, now: datetime) -> object:

@@ -3,10 +3,19 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from asyncjob.client.errors import JobFailedError, JobGoneError, NoResultError, ResultElsewhereError
+from asyncjob.client.errors import (
+    ArrayFailedError,
+    ArrayGoneError,
+    JobFailedError,
+    JobGoneError,
+    NoResultError,
+    ResultElsewhereError,
+)
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import AllowList, Store, fetch
+from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.jobs import Job
 
 
@@ -17,6 +26,15 @@ def check_outcome(job: Job | None, job_id: str, *, raise_on_failure: bool) -> Jo
     if raise_on_failure and not job.succeeded:
         raise JobFailedError(job)
     return job
+
+
+def check_array_outcome(array: ArrayInfo | None, name: str, *, raise_on_failure: bool) -> ArrayInfo:
+    """Return the array; raises ArrayFailedError if it did not succeed and that is asked for."""
+    if array is None:
+        raise ArrayGoneError(f"no status received for array {name}")
+    if raise_on_failure and array.phase is not ArrayPhase.SUCCEEDED:
+        raise ArrayFailedError(array)
+    return array
 
 
 class ResultFetcher(Protocol):

@@ -24,20 +24,29 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 from asyncjob.client.api import (
+    ALL_ARRAYS,
     ALL_JOBS,
+    ARRAY_POLL_SECONDS,
     PAGE_SIZE,
     POLL_SECONDS,
     WAIT_SECONDS,
+    ArrayCallback,
     AsyncJobs,
     ChangeCallback,
     Jobs,
 )
 from asyncjob.client.async_client import AsyncClient
-from asyncjob.client.options import SubmitOptions, to_submission
+from asyncjob.client.options import (
+    ArrayOptionsGiven,
+    SubmitOptions,
+    to_array_submission,
+    to_submission,
+)
 from asyncjob.client.portal import Portal, iterate_in_place, run_in_place
-from asyncjob.client.results import check_outcome
+from asyncjob.client.results import check_array_outcome, check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
+from asyncjob.rest.arrays import ArrayInfo, ArraySelection, ArraySubmission, SubmittedArray
 from asyncjob.rest.jobs import Job, JobSummary
 from asyncjob.rest.listing import Selection
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
@@ -162,6 +171,7 @@ class SyncClient(Jobs):
     suspend = _waited_for(AsyncJobs.suspend)
     resume = _waited_for(AsyncJobs.resume)
     set_priority = _waited_for(AsyncJobs.set_priority)
+    signal = _waited_for(AsyncJobs.signal)
     rerun = _waited_for(AsyncJobs.rerun)
     redrive = _waited_for(AsyncJobs.redrive)
     dismiss = _waited_for(AsyncJobs.dismiss)
@@ -178,6 +188,59 @@ class SyncClient(Jobs):
     suspend_cron_job = _waited_for(AsyncJobs.suspend_cron_job)
     resume_cron_job = _waited_for(AsyncJobs.resume_cron_job)
     workers = _waited_for(AsyncJobs.workers)
+
+    def submit_array(
+        self,
+        what: str | ArraySubmission,
+        items: int | Iterable[object] | None = None,
+        **options: Unpack[ArrayOptionsGiven],
+    ) -> SubmittedArray:
+        """Submit an array: a type with items and options, or a whole ArraySubmission.
+
+        `items` is their number, or the items themselves. A repeat after a lost answer makes no
+        second array. Raises InvalidSubmissionError, ArrayExistsError.
+        """
+        submission = to_array_submission(what, items, options)  # the iterable is the caller's
+        return self._runner.run(lambda jobs: jobs.create_array(submission))
+
+    array = _waited_for(AsyncJobs.array)
+
+    def arrays(
+        self, selection: ArraySelection = ALL_ARRAYS, *, page_size: int = PAGE_SIZE
+    ) -> Iterator[ArrayInfo]:
+        """Yield the arrays that match, newest first, fetched in pages."""
+        for page in self._runner.iterate(lambda jobs: jobs.array_pages(selection, page_size)):
+            yield from page
+
+    failed_items = _waited_for(AsyncJobs.failed_items)
+
+    def wait_for_array(
+        self,
+        name: str,
+        timeout: float = WAIT_SECONDS,
+        *,
+        raise_on_failure: bool = False,
+        poll_seconds: float = ARRAY_POLL_SECONDS,
+        on_change: ArrayCallback | None = None,
+    ) -> ArrayInfo:
+        """Wait until the array has ended, and return it as it is then.
+
+        It looks every `poll_seconds`; a server that is away is waited for. Raises WaitTimeoutError
+        after `timeout` seconds, ArrayGoneError if the array is deleted meanwhile, and
+        ArrayFailedError if it did not succeed and `raise_on_failure` is set.
+        """
+        last: ArrayInfo | None = None
+        for last in self._runner.iterate(
+            lambda jobs: jobs.follow_array(name, timeout, poll_seconds)
+        ):
+            if on_change is not None:
+                on_change(last)
+        return check_array_outcome(last, name, raise_on_failure=raise_on_failure)
+
+    cancel_array = _waited_for(AsyncJobs.cancel_array)
+    suspend_array = _waited_for(AsyncJobs.suspend_array)
+    resume_array = _waited_for(AsyncJobs.resume_array)
+    redrive_array = _waited_for(AsyncJobs.redrive_array)
 
 
 def _submit_batch(batch: list[Submission], jobs: AsyncClient) -> AsyncIterator[BatchItem]:

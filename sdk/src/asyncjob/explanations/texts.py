@@ -25,6 +25,7 @@ class Kind(StrEnum):
 
     JOB_REASON = "reason of a job"
     CRON_REASON = "reason of a cron job"
+    ARRAY_REASON = "reason of an array"
     CONDITION_REASON = "reason of a condition"
     EVENT_REASON = "reason of an Event"
     ERROR = "error"

@@ -11,6 +11,7 @@ from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.names import API_VERSION, JOB_KIND, MAX_NAME_LENGTH
+from asyncjob.shards import shard_label
 
 MAX_LABEL_LENGTH: Final = 63
 _DIGEST_LENGTH: Final = 10
@@ -62,6 +63,7 @@ RERUN_FIELDS: Final = (
     "queue",
     "priority",
     "queueTimeoutSeconds",
+    "deadlineSeconds",
     "executionTimeoutSeconds",
     "leaseDurationSeconds",
     "cancelGraceSeconds",
@@ -69,7 +71,10 @@ RERUN_FIELDS: Final = (
     "concurrencyKey",
     "ttlSecondsAfterFinished",
 )
-"""What a rerun takes from its original: no keys, deadlines, dependencies, trace, controls."""
+"""What a rerun takes from its original: no keys, times, dependencies, trace, controls.
+
+Its deadline counts from its own creation.
+"""
 
 
 def rerun_spec(spec: JsonObject, *, name: str, uid: str) -> JsonObject:
@@ -84,7 +89,11 @@ def rerun_manifest(original: JsonObject, name: str) -> JsonObject:
     return {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
-        "metadata": {"name": name, "namespace": text(meta, "namespace")},
+        "metadata": {
+            "name": name,
+            "namespace": text(meta, "namespace"),
+            "labels": shard_label(name),
+        },
         "spec": rerun_spec(spec, name=text(meta, "name"), uid=text(meta, "uid")),
     }
 

@@ -17,8 +17,10 @@ from asyncjob.json_types import (
     opt_text,
     text,
 )
-from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import EffectivePolicy, read_effective_policy
+from asyncjob.lifecycle.timestamps import add_seconds
+from asyncjob.lifecycle.waits import WaitView, read_waiting
 from asyncjob.names import DEFAULT_QUEUE, PARENT_LABEL
 
 
@@ -110,6 +112,31 @@ class JobView:
     next_attempt_time: str | None
     retry_delay_seconds: float | None
     priority: int
+    parks: int = 0
+    waiting: tuple[WaitView, ...] = ()
+    """What it is parked for; empty unless it is parked."""
+
+    deadline_seconds: int | None = None
+
+    @property
+    def deadline(self) -> str | None:
+        """Return when the job is cancelled if it has not finished, RFC 3339; None: never.
+
+        It counts from the creation, and so goes on through parks and redrives.
+        """
+        return deadline_of(self.creation_timestamp, self.deadline_seconds)
+
+    @property
+    def resumed(self) -> bool:
+        """Return whether it is queued to go on after a wait: no start that a rate limit counts.
+
+        Also if it was held meanwhile, by `suspend` or for its queue; a redrive starts it.
+        """
+        queued = self.phase is Phase.QUEUED
+        return queued and (
+            self.reason == Reason.WAIT_OVER
+            or (self.reason == Reason.GATE_OPENED and self.parks > 0)
+        )
 
     @property
     def key(self) -> str:
@@ -145,6 +172,21 @@ class JobView:
             or self.control.suspend
             or self.control.cancel
         )
+
+
+def deadline_of(created: str, seconds: int | None) -> str | None:
+    """Return when a job created then is cancelled if it has not finished; None: never."""
+    if seconds is None:
+        return None
+    try:
+        return add_seconds(created, seconds)
+    except (ValueError, OverflowError):  # a creation that tells no time, or an end after 9999
+        return None
+
+
+def too_late_to_redrive(name: str, deadline: str) -> str:
+    """Return what is said of a dead letter that is not redriven because its deadline has passed."""
+    return f"job {name} is not redriven: its deadline passed at {deadline}; submit a new job"
 
 
 def read_job(obj: JsonObject) -> JobView:
@@ -190,6 +232,11 @@ def read_job(obj: JsonObject) -> JobView:
         next_attempt_time=opt_text(status, "nextAttemptTime"),
         retry_delay_seconds=opt_number(status, "retryDelaySeconds"),
         priority=integer(spec, "priority"),
+        parks=integer(status, "parks") if "parks" in status else 0,
+        waiting=read_waiting(status, child(spec, "signals")) if "waiting" in status else (),
+        deadline_seconds=opt_integer(spec, "deadlineSeconds")
+        if "deadlineSeconds" in spec
+        else None,
     )
 
 

@@ -5,14 +5,14 @@
 take from the current status, because a `JobView` has none.
 
 The changes themselves come last. Worker and operator share those out of Running: `succeed`, `fail`,
-`crash`, `release`, `cancel_running_job`. Only the operator makes those of a job that no worker
-holds: all from `promote` on, down to `redrive`.
+`crash`, `release`, `park`, `cancel_running_job`. Only the operator makes those of a job that no
+worker holds: all from `promote` on, down to `redrive`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asyncjob.json_types import Json, JsonObject, integer, items
+from asyncjob.json_types import Json, JsonObject, as_object, integer, items
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import (
@@ -25,6 +25,15 @@ from asyncjob.lifecycle.policy import (
     retry_delay,
 )
 from asyncjob.lifecycle.timestamps import add_seconds, seconds_between
+from asyncjob.lifecycle.waits import (
+    WaitView,
+    keep_sleeps,
+    mark_over,
+    park_reason,
+    parked_message,
+    waits_of,
+    without_dropped,
+)
 
 MAX_HISTORY_ENTRIES = 20
 MAX_MESSAGE_LENGTH = 1024
@@ -62,7 +71,12 @@ class PhaseChange:
     target: Phase
     reason: Reason | None
     fields: Mapping[str, Json]
-    history_entry: JsonObject
+    history_entry: JsonObject | None
+    """None for a park and the promotion that ends it: a job that sleeps often would lose the rest
+    of its history."""
+
+    waits_over: tuple[str, ...] = ()
+    """Keys of the waits that the change marks as over."""
 
 
 def truncate(message: str, limit: int = MAX_MESSAGE_LENGTH) -> str:
@@ -87,6 +101,8 @@ def change_phase(
     }
     if job.phase is Phase.RUNNING:
         fields |= {"lease": None, "admitted": None}
+    if job.waiting:
+        fields["waiting"] = None
     if job.phase is Phase.RETRYING:
         fields |= {"nextAttemptTime": None, "retryDelaySeconds": None}
     if target in FINISHED_PHASES:
@@ -135,9 +151,16 @@ def _history_entry(
 
 def status_fields(change: PhaseChange, status: JsonObject) -> StatusFields:
     """Return all fields the write replaces, the history of the current status extended."""
+    fields: StatusFields = dict(change.fields)
+    if change.reason is Reason.REDRIVEN and "waits" in status:
+        fields["waits"] = keep_sleeps(waits_of(status))
+    if change.waits_over:
+        fields["waits"] = mark_over(waits_of(status), change.waits_over)
+    if change.history_entry is None:
+        return fields
     history = [*items(status, "history"), change.history_entry]
     omitted = len(history) - MAX_HISTORY_ENTRIES
-    fields: StatusFields = {**change.fields, "history": history[-MAX_HISTORY_ENTRIES:]}
+    fields["history"] = history[-MAX_HISTORY_ENTRIES:]
     if omitted > 0:
         fields["historyOmitted"] = integer(status, "historyOmitted") + omitted
     return fields
@@ -157,7 +180,8 @@ def status_json_patch(fields: StatusFields, status: JsonObject) -> list[JsonObje
     for name, value in fields.items():
         path = f"/status/{name}"
         if value is not None:
-            operations.append({"op": "add", "path": path, "value": value})
+            whole = without_dropped(as_object(value)) if name == "waits" else value
+            operations.append({"op": "add", "path": path, "value": whole})
         elif name in status:
             operations.append({"op": "remove", "path": path})
     return operations
@@ -260,11 +284,31 @@ def release(
     return _with_fields(queued, releases=released)
 
 
-def cancel_running_job(job: JobView, message: str, *, now: str) -> PhaseChange:
-    """Return Running → Cancelled."""
-    return change_phase(
-        job, Phase.CANCELLED, now=now, reason=Reason.CANCEL_REQUESTED, message=message
-    )
+def park(job: JobView, waits: JsonObject, waiting: Sequence[WaitView], *, now: str) -> PhaseChange:
+    """Return Running → Scheduled, or Pending, for a job whose handler waits without a slot.
+
+    It is Scheduled if it only sleeps, else Pending. `waits` are the records of all its waits so
+    far, `waiting` those that are not over. It costs no retry. The steps taken and the waits that
+    are over return at once in the next attempt.
+    """
+    reason = park_reason(waiting)
+    target = Phase.SCHEDULED if reason is Reason.SLEEPING else Phase.PENDING
+    parked = change_phase(job, target, now=now, reason=reason, message=parked_message(waiting))
+    entries: list[Json] = [one.to_json() for one in waiting]
+    parked = _with_fields(parked, parks=job.parks + 1, waiting=entries, waits=waits or None)
+    return replace(parked, history_entry=None)
+
+
+def cancel_running_job(
+    job: JobView, message: str, *, now: str, reason: Reason = Reason.CANCEL_REQUESTED
+) -> PhaseChange:
+    """Return Running → Cancelled, on request or because the job's deadline has passed."""
+    return change_phase(job, Phase.CANCELLED, now=now, reason=reason, message=message)
+
+
+def deadline_message(job: JobView) -> str:
+    """Return what is said of a job that its `deadlineSeconds` has ended."""
+    return f"not finished within deadlineSeconds, {job.deadline_seconds} s from its creation"
 
 
 def _effective_policy(job: JobView) -> EffectivePolicy:
@@ -287,9 +331,15 @@ def _with_fields(change: PhaseChange, **fields: Json) -> PhaseChange:
     return replace(change, fields={**change.fields, **fields})
 
 
-def promote(job: JobView, *, now: str) -> PhaseChange:
-    """Return Pending, Scheduled or Retrying → Queued, admitted where the job has a gate."""
-    queued = change_phase(job, Phase.QUEUED, now=now, reason=_PROMOTION_REASONS[job.phase])
+def promote(job: JobView, *, now: str, waits_over: tuple[str, ...] = ()) -> PhaseChange:
+    """Return Pending, Scheduled or Retrying → Queued, admitted where the job has a gate.
+
+    `waits_over` are the keys of the waits of a parked job that are over.
+    """
+    reason = Reason.WAIT_OVER if job.waiting else _PROMOTION_REASONS[job.phase]
+    queued = change_phase(job, Phase.QUEUED, now=now, reason=reason)
+    if job.waiting:
+        queued = replace(queued, history_entry=None, waits_over=waits_over)
     return _with_fields(queued, admitted=True) if job.gated else queued
 
 
@@ -329,10 +379,16 @@ def cancel_waiting_job(job: JobView, reason: Reason, message: str, *, now: str) 
 def redrive(job: JobView, *, now: str) -> PhaseChange:
     """Return DeadLetter → Queued with all counters of budgets at 0, and the request acknowledged.
 
-    The attempt goes on counting: it is part of the fencing token.
+    The attempt goes on counting: it is part of the fencing token. Waits but sleeps begin again.
     """
     message = f"redrive {job.control.redrive}"
     queued = change_phase(job, Phase.QUEUED, now=now, reason=Reason.REDRIVEN, message=message)
     return _with_fields(
-        queued, redrives=job.control.redrive, retries=0, crashes=0, releases=0, admitted=None
+        queued,
+        redrives=job.control.redrive,
+        retries=0,
+        crashes=0,
+        releases=0,
+        parks=0,
+        admitted=None,
     )

@@ -20,8 +20,9 @@ class Phase(StrEnum):
 
 
 PHASE_DOCS: dict[Phase, str] = {
-    Phase.PENDING: "Waits for something that `reason` names: a dependency, a paused or full queue.",
-    Phase.SCHEDULED: "Waits for `spec.notBefore`.",
+    Phase.PENDING: "Waits for something that `reason` names: a dependency, a paused or full queue, "
+    "or, while it is parked, a signal or child jobs.",
+    Phase.SCHEDULED: "Waits for `spec.notBefore`, or is parked while its handler sleeps.",
     Phase.QUEUED: "Waits for a worker; every job is created here.",
     Phase.RUNNING: "A worker holds the lease and runs the handler.",
     Phase.RETRYING: "An attempt failed; waits for its backoff.",
@@ -72,6 +73,10 @@ class Reason(StrEnum):
     DEPENDENCY_FAILED = "DependencyFailed"
     SUSPENDED = "Suspended"
     START_TIME_REACHED = "StartTimeReached"
+    SLEEPING = "Sleeping"
+    WAITING_FOR_SIGNAL = "WaitingForSignal"
+    WAITING_FOR_CHILDREN = "WaitingForChildren"
+    WAIT_OVER = "WaitOver"
     BACKOFF_ELAPSED = "BackoffElapsed"
     GATE_OPENED = "GateOpened"
     REDRIVEN = "Redriven"

@@ -100,6 +100,9 @@ BUILT_IN_POLICY = EffectivePolicy()
 MAX_DURATION_SECONDS = 31_536_000
 """A year: no delay or duration in a job's status is longer; the schema refuses more."""
 
+MAX_DEADLINE_SECONDS = 315_360_000
+"""Ten years: longest time from a job's creation to its deadline. A sleep may last for one."""
+
 MAX_PRIORITY = 1000
 """A priority is between its negative and this."""
 

@@ -25,6 +25,7 @@ class StatusCounter(StrEnum):
     RETRIES = "retries"
     CRASHES = "crashes"
     RELEASES = "releases"
+    PARKS = "parks"
 
 
 ReasonSet = frozenset[Reason]
@@ -66,7 +67,10 @@ def _by_operator(*reasons: Reason) -> dict[Actor, ReasonSet]:
 
 def _cancel_transition(source: Phase) -> Transition:
     by = _by_operator(Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED, Reason.DUPLICATE)
-    when = "`cancel` is set; `notAfter` passed before the first start; the job is a duplicate."
+    when = (
+        "`cancel` is set; `notAfter` passed before the first start; `deadlineSeconds` passed; the "
+        "job is a duplicate."
+    )
     return Transition(source, Phase.CANCELLED, by, when)
 
 
@@ -112,8 +116,19 @@ TRANSITIONS: tuple[Transition, ...] = (
     _cancel_transition(Phase.RETRYING),
     _dead_letter_transition(Phase.QUEUED),
     _dead_letter_transition(Phase.PENDING),
-    _queue_transition(Phase.PENDING, "What it waited for has come.", Reason.GATE_OPENED),
-    _queue_transition(Phase.SCHEDULED, "`notBefore` has passed.", Reason.START_TIME_REACHED),
+    _queue_transition(
+        Phase.PENDING,
+        "What it waited for has come; for a parked job, a signal, the end of its children or of "
+        "its wait.",
+        Reason.GATE_OPENED,
+        Reason.WAIT_OVER,
+    ),
+    _queue_transition(
+        Phase.SCHEDULED,
+        "`notBefore` has passed, or the sleep of a parked job is over.",
+        Reason.START_TIME_REACHED,
+        Reason.WAIT_OVER,
+    ),
     _queue_transition(Phase.RETRYING, "The backoff is over.", Reason.BACKOFF_ELAPSED),
     Transition(Phase.RUNNING, Phase.SUCCEEDED, _by_worker(), "The handler returned."),
     Transition(
@@ -148,6 +163,20 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     Transition(
         Phase.RUNNING,
+        Phase.SCHEDULED,
+        _by_worker(Reason.SLEEPING),
+        "Parked: its handler sleeps, and holds no slot meanwhile.",
+        frozenset({StatusCounter.PARKS}),
+    ),
+    Transition(
+        Phase.RUNNING,
+        Phase.PENDING,
+        _by_worker(Reason.WAITING_FOR_SIGNAL, Reason.WAITING_FOR_CHILDREN),
+        "Parked: its handler waits for a signal or for child jobs, and holds no slot meanwhile.",
+        frozenset({StatusCounter.PARKS}),
+    ),
+    Transition(
+        Phase.RUNNING,
         Phase.DEAD_LETTER,
         {
             **_by_worker(
@@ -171,12 +200,16 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(
         Phase.RUNNING,
         Phase.CANCELLED,
-        {**_by_worker(Reason.CANCEL_REQUESTED), **_by_operator(Reason.CANCEL_REQUESTED)},
-        "`cancel` is set: by the worker, or by the operator after the grace period.",
+        {
+            **_by_worker(Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED),
+            **_by_operator(Reason.CANCEL_REQUESTED, Reason.DEADLINE_EXCEEDED),
+        },
+        "`cancel` is set, or `deadlineSeconds` passed: by the worker, or by the operator after the "
+        "grace period.",
     ),
     _queue_transition(
         Phase.DEAD_LETTER,
-        "`redrive` was increased; retries, crashes and releases start from 0.",
+        "`redrive` was increased; retries, crashes, releases and parks start from 0.",
         Reason.REDRIVEN,
     ),
     Transition(

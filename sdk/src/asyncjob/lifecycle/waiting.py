@@ -75,7 +75,7 @@ def _limit_wait_reason(job: JobView, spec: JsonObject, status: JsonObject) -> Wa
     if per_key is not None and key and same >= per_key:
         message = f"concurrency key {key} has {same} of {per_key} reservations in {where}"
         return WaitReason(Reason.CONCURRENCY_LIMIT, message)
-    if "rateLimit" in spec:
+    if "rateLimit" in spec and not job.resumed:
         return WaitReason(
             Reason.RATE_LIMIT, f"{where} starts {_rate_text(child(spec, 'rateLimit'))}"
         )

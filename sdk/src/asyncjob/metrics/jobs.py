@@ -24,6 +24,20 @@ _QUEUE_AND_TYPE = (*_QUEUE, "type")
 JOBS: Final = _gauge(
     "asyncjob_jobs", unit="jobs", help="Jobs there are.", labels=(*_QUEUE, "phase")
 )
+PARKED: Final = _gauge(
+    "asyncjob_jobs_parked",
+    unit="jobs",
+    help="Jobs that wait without a slot, by what they wait for (Sleep, Signal, Children): once "
+    "for each kind, if for several; counted every few seconds.",
+    labels=(*_QUEUE, "kind"),
+)
+OLDEST_PARK_SECONDS: Final = _gauge(
+    "asyncjob_parked_oldest_seconds",
+    unit="seconds",
+    help="How long the job that was parked first has waited without a slot, by what it waits for "
+    "(Sleep, Signal, Children); missing where none does.",
+    labels=(*_QUEUE, "kind"),
+)
 OLDEST_SECONDS: Final = _gauge(
     "asyncjob_queue_oldest_seconds",
     unit="seconds",
@@ -85,6 +99,8 @@ END_TO_END_SECONDS: Final = _seconds(
 
 TABLE: Final = (
     JOBS,
+    PARKED,
+    OLDEST_PARK_SECONDS,
     OLDEST_SECONDS,
     WORKERS,
     SLOTS,

@@ -49,6 +49,19 @@ ABANDONED: Final = _gauge(
     "asyncjob_worker_abandoned", unit="slots", help="Slots held by handlers that ignore their stop."
 )
 BACKLOG: Final = _gauge("asyncjob_worker_backlog", unit="jobs", help="Claimable jobs kept in mind.")
+SHARDS: Final = _gauge(
+    "asyncjob_worker_shards",
+    unit="shards",
+    help="Shards of the queue's jobs that this process watches, by its part in them: own, deputy. "
+    "None while it watches all jobs, which it does with fewer than five workers of the same types.",
+    labels=("part",),
+)
+JOB_EVENTS: Final = _counter(
+    "asyncjob_worker_job_events",
+    unit="events",
+    help="Events that watches of queued jobs have sent to this process. For a job that it watches, "
+    "two: that it can be claimed, and that it no longer can.",
+)
 LEASE_RENEWALS: Final = _counter(
     "asyncjob_worker_lease_renewals",
     unit="heartbeats",
@@ -104,6 +117,8 @@ TABLE: Final = (
     SLOTS,
     ABANDONED,
     BACKLOG,
+    SHARDS,
+    JOB_EVENTS,
     LEASE_RENEWALS,
     HEARTBEAT_LATE_SECONDS,
     EVENT_LOOP_STALLS,

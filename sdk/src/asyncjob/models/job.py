@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asyncjob.lifecycle.policy import MAX_PRIORITY
+from asyncjob.lifecycle.policy import MAX_DEADLINE_SECONDS, MAX_PRIORITY
+from asyncjob.lifecycle.signals import MAX_SIGNALS
 from asyncjob.models.base import (
     FreeJson,
     JobType,
@@ -25,6 +26,9 @@ from asyncjob.models.base import (
 from asyncjob.models.job_status import AsyncJobStatus
 
 ParameterValues = Annotated[list[Annotated[str, Field(max_length=4096)]], Field(max_length=16)]
+MAX_SENDER_LENGTH = 512
+"""Longest name of a user."""
+
 RequestParameters = Annotated[dict[str, ParameterValues], Field(max_length=64)]
 
 
@@ -94,6 +98,19 @@ class JobReference(Model):
     """UID of the job."""
 
 
+class Signal(Model):
+    """A message to the job. It is never changed."""
+
+    payload: FreeJson | None = None
+    """What it says: any JSON, 16 KiB at most."""
+
+    sent_by: Annotated[str, Field(min_length=1, max_length=MAX_SENDER_LENGTH)]
+    """Name of the user who has sent it, as the API server or the gateway has authenticated them."""
+
+    sent_at: Timestamp | None = None
+    """When it was sent, by the sender's clock."""
+
+
 class JobOptions(Model):
     """Type, payload and options of a job: what its spec and a submission have in common."""
 
@@ -120,6 +137,9 @@ class JobOptions(Model):
 
     not_after: Timestamp | None = None
     """A job that has not started by this time is cancelled."""
+
+    deadline_seconds: Annotated[int, Field(ge=1, le=MAX_DEADLINE_SECONDS)] | None = None
+    """The job is cancelled if it has not finished this many seconds after its creation."""
 
     depends_on: Annotated[list[Dependency], Field(max_length=20)] | None = None
     """Jobs that must finish first. They may be created later than this one."""
@@ -159,7 +179,7 @@ class JobOptions(Model):
 
 
 class AsyncJobSpec(JobOptions):
-    """What to run. Immutable except cancel, cancelCascade, suspend, redrive, rerun and priority."""
+    """What to run. Immutable but for cancel and the like, and for signals, which are only added."""
 
     rerun_of: JobReference | None = None
     """The job that this job is a rerun of."""
@@ -175,6 +195,9 @@ class AsyncJobSpec(JobOptions):
 
     rerun: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Increase it to n to create a copy of the job named <name>-r<n>. Leave it out at creation."""
+
+    signals: Annotated[dict[str, Signal], Field(max_length=MAX_SIGNALS)] | None = None
+    """Signals that the job has been sent, by name; each is written once. Leave out at creation."""
 
 
 class AsyncJob(Model):

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import Backoff
-from asyncjob.lifecycle.step_records import MAX_STEPS
+from asyncjob.lifecycle.step_records import MAX_STEP_KEY_LENGTH, MAX_STEPS
+from asyncjob.lifecycle.waits import MAX_CHILDREN_NAMED, MAX_WAITING
 from asyncjob.models.base import (
     CategoryList,
     CategoryName,
@@ -139,6 +140,53 @@ class StepRecord(Model):
     """Where the result is stored if it was too large for the job."""
 
 
+WaitKindName = Annotated[str, Field(max_length=32)]
+"""Sleep, Signal or Children. Open, so that an older reader takes what a newer worker waits for."""
+
+
+class WaitRecord(Model):
+    """A wait of the handler that is longer than it may hold its slot for."""
+
+    kind: WaitKindName
+    """What is waited for: Sleep, Signal or Children."""
+
+    until: Timestamp
+    """When it is over, by the API server's clock."""
+
+    over: bool | None = None
+    """True once its time was found over; a signal is refused from then on."""
+
+
+class AwaitedChild(Model):
+    """A child job that a parked job waits for."""
+
+    name: Annotated[str, Field(max_length=253)]
+    """Name of the child."""
+
+    uid: Uid
+    """UID of the child: another job of that name is not waited for."""
+
+
+class Waiting(Model):
+    """One thing that a parked job waits for."""
+
+    kind: WaitKindName
+    """What is waited for: Sleep, Signal or Children."""
+
+    key: Annotated[str, Field(max_length=MAX_STEP_KEY_LENGTH)]
+    """Key that the handler gave the wait: of a signal, its name; of children, which they are."""
+
+    until: Timestamp | None = None
+    """When it is over, by the API server's clock."""
+
+    children: Annotated[list[AwaitedChild], Field(max_length=MAX_CHILDREN_NAMED)] | None = None
+    """The children that have to finish, if it is for these; of more, the first."""
+
+    payload_schema: FreeJson | None = None
+    """JSON schema of the payload, if it is for a signal: what the handler takes. Left out if
+    it has more than 4096 bytes, or the handler takes any JSON."""
+
+
 class HistoryEntry(Model):
     """One change of phase."""
 
@@ -210,6 +258,9 @@ class AsyncJobStatus(Model):
     releases: Count = 0
     """Attempts released unfinished, since creation or the last redrive."""
 
+    parks: Count = 0
+    """Times the job has waited without a slot, since creation or the last redrive."""
+
     redrives: Count = 0
     """The last value of spec.redrive acted on."""
 
@@ -257,6 +308,12 @@ class AsyncJobStatus(Model):
 
     steps: Annotated[dict[str, StepRecord], Field(max_length=MAX_STEPS)] | None = None
     """Steps of the handler that are done, by key. They are only added, and never changed."""
+
+    waits: Annotated[dict[str, WaitRecord], Field(max_length=MAX_STEPS)] | None = None
+    """Waits of the handler, by key. They are only added, and marked once they are over."""
+
+    waiting: Annotated[list[Waiting], Field(max_length=MAX_WAITING)] | None = None
+    """What the job is parked for; any that is over wakes it. Absent unless it is parked."""
 
     result: FreeJson | None = None
     """Return value of the handler: any JSON."""

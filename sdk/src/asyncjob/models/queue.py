@@ -125,6 +125,9 @@ class QueueReservation(Model):
     time: Timestamp
     """When the slot was reserved."""
 
+    resumes: bool | None = None
+    """True if the job goes on after a wait without a slot: no start for the rate limit."""
+
 
 class RecentStarts(Model):
     """Starts that count against the rate limit."""

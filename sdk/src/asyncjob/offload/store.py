@@ -11,6 +11,7 @@ loss of power.
 """
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -18,6 +19,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,6 +97,13 @@ def _install_hint(protocol: str, error: Exception) -> str:
 
 MAX_ERROR_TEXT_LENGTH: Final = 300
 
+_HTTP: Final = "aiohttp"
+"""The driver for HTTP is made of it; an installation without that driver may lack it."""
+
+_MISSING_STATUSES: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+_FORBIDDEN_STATUSES: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_PASSING_STATUSES: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+
 _PERMANENT_ERRNOS: Final = frozenset(
     {
         errno.EEXIST,
@@ -129,6 +138,9 @@ def translate_driver_errors(action: str, address: Address) -> Iterator[None]:
 
 def _classify(error: Exception) -> tuple[type[OffloadError], str]:
     if isinstance(error, FileNotFoundError):
+        cause = error.__cause__ or error
+        if isinstance(cause, TimeoutError) or type(cause).__module__.partition(".")[0] == _HTTP:
+            return _classify_http(cause)
         return (
             ObjectMissingError,
             f"object, folder or bucket not found ({_error_text(error)})",
@@ -142,11 +154,25 @@ def _classify(error: Exception) -> tuple[type[OffloadError], str]:
     return StoreUnavailableError, _error_text(error)
 
 
+def _classify_http(error: BaseException) -> tuple[type[OffloadError], str]:
+    """Return what an HTTP server's error is, which the driver calls a missing file, any of them."""
+    status = getattr(error, "status", None)
+    if not isinstance(status, int):
+        return StoreUnavailableError, _error_text(error)
+    answer = f"the server answers {status} {getattr(error, 'message', '')}".rstrip()
+    if status in _MISSING_STATUSES:
+        return ObjectMissingError, f"object, folder or bucket not found ({answer})"
+    if status in _FORBIDDEN_STATUSES:
+        return StoreForbiddenError, f"the store does not allow it ({answer})"
+    is_passing = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PASSING_STATUSES
+    return (StoreUnavailableError if is_passing else StoreRefusedError), answer
+
+
 def _errno(error: Exception) -> int | None:
     return error.errno if isinstance(error, OSError) else None
 
 
-def _error_text(error: Exception) -> str:
+def _error_text(error: BaseException) -> str:
     text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
     text = _URL_QUERY.sub(r"\1?…", text)
     return text if len(text) <= MAX_ERROR_TEXT_LENGTH else text[: MAX_ERROR_TEXT_LENGTH - 1] + "…"
@@ -195,8 +221,31 @@ MAX_OBJECT_BYTES: Final = 64 * 1024 * 1024
 
 REQUEST_TIMEOUT_SECONDS: Final = 60.0
 
+MAX_VERSION_LENGTH: Final = 256
+
+_VERSION_FIELDS: Final = (
+    *("ETag", "etag", "md5Hash", "content_md5", "mtime"),
+    *("LastModified", "last_modified", "updated", "modified", "created"),
+)
+"""By the drivers for S3, Azure, Google, HTTP, local files and memory. A file on this machine may be
+written twice in one tick of its file system's clock, which is at most a few milliseconds."""
+
+_PARTS_BY_ASKING: Final = frozenset({"http", "https"})
+"""Protocols whose servers may answer with the whole file."""
+
 DriverOptions = Mapping[str, Mapping[str, Any]]
 """By protocol: what fsspec's driver is made with, such as `endpoint_url`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStat:
+    """What is known of an object without reading it."""
+
+    size: int
+    """In bytes."""
+
+    version: str
+    """Another one whenever the object has another content: its entity tag, or when it changed."""
 
 
 class Store:
@@ -235,6 +284,34 @@ class Store:
         _check_limit(address, len(data), most)
         return data
 
+    def stat(self, address: Address, roots: Sequence[Address]) -> ObjectStat:
+        """Return size and version of an object of any size."""
+        with translate_driver_errors("read", address):
+            driver = self._driver(address.protocol)
+            path = resolve_within(address, roots) if address.is_local else str(address)
+            info: Mapping[str, object] = driver.call("info", path)
+        size = _object_size(address, info)
+        if address.protocol in _PARTS_BY_ASKING and not info.get("partial") and size > self.limit:
+            raise StoreRefusedError(
+                f"cannot read {address}: its server gives no parts of files, and it is larger "
+                f"than {self.limit} bytes"
+            )
+        return ObjectStat(size, _object_version(address, info, size))
+
+    def read_part(self, address: Address, roots: Sequence[Address], start: int, end: int) -> bytes:
+        """Return the bytes of an object from `start` to before `end`, which must exist."""
+        with translate_driver_errors("read", address):
+            driver = self._driver(address.protocol)
+            path = resolve_within(address, roots) if address.is_local else str(address)
+            data = bytes(driver.call("cat_file", path, start=start, end=end))
+        if len(data) >= end > end - start:
+            data = data[start:end]  # the server has given the whole file
+        if len(data) != end - start:
+            raise StoreUnavailableError(
+                f"cannot read {address}: {len(data)} bytes have come, not {end - start}"
+            )
+        return data
+
     def write(self, address: Address, data: bytes, root: Address) -> None:
         """Write an object whole: nobody reads it half written."""
         _check_limit(address, len(data), self.limit)
@@ -255,12 +332,31 @@ class Store:
 
 
 def _check_size(address: Address, info: Mapping[str, object], limit: int) -> None:
+    _check_limit(address, _object_size(address, info), limit)
+
+
+def _object_size(address: Address, info: Mapping[str, object]) -> int:
     size = info.get("size")
     if info.get("type") != "file":
         raise StoreRefusedError(f"cannot read {address}: it is not an object or plain file")
     if not isinstance(size, int):
         raise StoreRefusedError(f"cannot read {address}: the store does not report its size")
-    _check_limit(address, size, limit)
+    return size
+
+
+def _object_version(address: Address, info: Mapping[str, object], size: int) -> str:
+    """Return the first of what the drivers know that changes with the content."""
+    for name in _VERSION_FIELDS:
+        if info.get(name):
+            version = f"{name}={info[name]} size={size}"
+            return version if len(version) <= MAX_VERSION_LENGTH else _digest(version)
+    raise StoreRefusedError(
+        f"cannot read {address} in parts: the store does not report when it was changed"
+    )
+
+
+def _digest(version: str) -> str:
+    return f"sha256={hashlib.sha256(version.encode()).hexdigest()}"
 
 
 def _check_limit(address: Address, size: int, limit: int) -> None:

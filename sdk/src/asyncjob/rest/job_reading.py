@@ -19,9 +19,12 @@ from asyncjob.json_types import (
     opt_text,
     text,
 )
+from asyncjob.lifecycle.job_view import deadline_of
 from asyncjob.lifecycle.phases import FINAL_PHASES, FINISHED_PHASES, Phase
+from asyncjob.lifecycle.signals import signals_of
 from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.lifecycle.waiting import explain_wait
+from asyncjob.lifecycle.waits import waits_of
 from asyncjob.names import (
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -84,6 +87,7 @@ def _summary_fields(job: JsonObject, queue: JsonObject | None) -> dict[str, Json
         "updatedAt": status.get("lastUpdateTime") or status.get("lastTransitionTime") or created,
         "nextAttemptAt": status.get("nextAttemptTime") if phase is Phase.RETRYING else None,
         "durationSeconds": status.get("durationSeconds"),
+        "deadlineAt": deadline_of(created, opt_integer(spec, "deadlineSeconds")),
         "cancelling": flag(spec, "cancel") and phase not in FINAL_PHASES,
     }
 
@@ -121,10 +125,17 @@ def _spec_fields(job: JsonObject) -> dict[str, Json]:
         "parent": _link(parent_name, labels.get(PARENT_LABEL)),
         "rerunOf": _link(origin.get("name"), origin.get("uid")),
         "cronJob": _link(labels.get(CRON_JOB_LABEL), labels.get(CRON_JOB_UID_LABEL)),
+        "signals": [
+            _signal(name, as_object(signal)) for name, signal in sorted(signals_of(spec).items())
+        ],
         "payload": truncate_for_display(spec.get("payload")),
         "payloadFrom": spec.get("payloadFrom"),
         "request": spec.get("request"),
     }
+
+
+def _signal(name: str, signal: JsonObject) -> JsonObject:
+    return {**signal, "name": name, "payload": truncate_for_display(signal.get("payload"))}
 
 
 def _status_fields(job: JsonObject) -> dict[str, Json]:
@@ -136,12 +147,15 @@ def _status_fields(job: JsonObject) -> dict[str, Json]:
         "cancelledAt": ended if phase == Phase.CANCELLED else None,
         "crashes": integer(status, "crashes"),
         "releases": integer(status, "releases"),
+        "parks": integer(status, "parks"),
         "redrives": integer(status, "redrives"),
         "reruns": integer(status, "reruns"),
         "effective": status.get("effective"),
         "history": [_creation_entry(job), *map(_history_entry, items(status, "history"))],
         "historyOmitted": integer(status, "historyOmitted"),
         "steps": _steps(status),
+        "waits": _waits(status),
+        "waiting": [_waiting(as_object(one)) for one in items(status, "waiting")],
         "hasResult": "result" in status or "resultRef" in status,
         "checkpoint": truncate_for_display(status.get("checkpoint")),
         "result": truncate_for_display(status.get("result")),
@@ -165,6 +179,23 @@ def _step(key: str, record: JsonObject) -> JsonObject:
         "result": truncate_for_display(record.get("result")),
         "resultRef": record.get("resultRef"),
     }
+
+
+def _waits(status: JsonObject) -> list[JsonObject]:
+    """Return the waits whose ends are kept, by their ends."""
+    waits = [_wait(key, as_object(record)) for key, record in waits_of(status).items()]
+    return sorted(waits, key=lambda wait: (text(wait, "until"), text(wait, "key")))
+
+
+def _wait(key: str, record: JsonObject) -> JsonObject:
+    kind, until = text(record, "kind"), text(record, "until")
+    return {"key": key, "kind": kind, "until": until, "over": flag(record, "over")}
+
+
+def _waiting(entry: JsonObject) -> JsonObject:
+    if "payloadSchema" not in entry:
+        return entry
+    return {**entry, "payloadSchema": truncate_for_display(entry["payloadSchema"])}
 
 
 def _link(name: Json, uid: Json) -> Json:

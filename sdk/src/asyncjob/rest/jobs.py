@@ -14,8 +14,9 @@ from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.models.base import FreeJson, JobType, Key
 from asyncjob.models.job import Dependency, PayloadSource, RequestData
-from asyncjob.models.job_status import Effective, JobError, Progress, ResultReference
+from asyncjob.models.job_status import Effective, JobError, Progress, ResultReference, Waiting
 from asyncjob.rest.base import RequestModel, ResponseModel
+from asyncjob.rest.job_records import SignalInfo, StepInfo, WaitInfo
 
 
 class Link(ResponseModel):
@@ -51,35 +52,6 @@ class HistoryEvent(ResponseModel):
 
     start_time: str | None = None
     """When the attempt that this change ended was started."""
-
-
-class StepInfo(ResponseModel):
-    """A step of the handler that is done."""
-
-    key: str
-    """Its key."""
-
-    attempt: int = 0
-    """The attempt that took it."""
-
-    started_at: str | None = None
-    """When it was begun, RFC 3339."""
-
-    completed_at: str | None = None
-    """When its result was stored."""
-
-    size_bytes: int = 0
-    """Size of its result as JSON, in bytes."""
-
-    result: FreeJson | None = None
-    """Its result: any JSON. Only with the permission `read-payload`."""
-
-    result_ref: ResultReference | None = None
-    """Where a large result is stored. Only with the permission `read-payload`."""
-
-    def without_result(self) -> Self:
-        """Return the same without what only `read-payload` shows."""
-        return self.model_copy(update={"result": None, "result_ref": None})
 
 
 class JobSummary(ResponseModel):
@@ -151,6 +123,9 @@ class JobSummary(ResponseModel):
     duration_seconds: float | None = None
     """From the first start to completion, in seconds."""
 
+    deadline_at: str | None = None
+    """It is cancelled if it has not finished by this time."""
+
     cancelling: bool = False
     """True if a cancel was requested and the job is not finished yet."""
 
@@ -185,6 +160,9 @@ class Job(JobSummary):
 
     releases: int = 0
     """Attempts released unfinished, since creation or the last redrive."""
+
+    parks: int = 0
+    """Times it has waited without a slot, since creation or the last redrive."""
 
     redrives: int = 0
     """Number of redrives."""
@@ -237,6 +215,15 @@ class Job(JobSummary):
     steps: list[StepInfo] = Field(default_factory=list)
     """Steps of its handler that are done, in the order in which they were."""
 
+    waits: list[WaitInfo] = Field(default_factory=list)
+    """Sleeps and waits with a time limit that its handler has begun, by their ends."""
+
+    waiting: list[Waiting] = Field(default_factory=list)
+    """What it is parked for; any that is over wakes it. Empty unless it is parked."""
+
+    signals: list[SignalInfo] = Field(default_factory=list)
+    """Signals that it has been sent, in the order of their names."""
+
     has_result: bool = False
     """True if the job has a result to fetch."""
 
@@ -264,7 +251,8 @@ class Job(JobSummary):
             ("payload", "request", "checkpoint", "result", "result_ref")
         )
         steps = [step.without_result() for step in self.steps]
-        return self.model_copy(update={**hidden, "steps": steps})
+        signals = [signal.without_payload() for signal in self.signals]
+        return self.model_copy(update={**hidden, "steps": steps, "signals": signals})
 
 
 class Page(ResponseModel):

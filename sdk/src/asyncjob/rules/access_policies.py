@@ -1,7 +1,8 @@
 """Policies that close gaps of RBAC: metadata, settings, payload sources and Leases.
 
 Removal: the garbage collector removes objects whose owner is missing, a finalizer keeps an object,
-the history limits of a cron job count what bears its labels, and retention goes by the time of the
+the history limits of a cron job count what bears its labels, what bears the label of an array is
+deleted unless the array lists it, and retention goes by the time of the
 last report in managedFields, where they are. A right to patch would so be a right to delete.
 All other labels and annotations stay free, and so do the owners of a new object.
 
@@ -23,6 +24,8 @@ and may not `operate`; a Lease they were refused would keep its namespace from g
 from typing import Final
 
 from asyncjob.names import (
+    ARRAY_LABEL,
+    ARRAYS,
     BACKFILL_LABEL,
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -51,7 +54,7 @@ from asyncjob.rules.policy import (
 )
 from asyncjob.rules.rule import Rule, cel_and, cel_list, cel_string
 
-_RUN_LABELS: Final = (CRON_JOB_LABEL, CRON_JOB_UID_LABEL, BACKFILL_LABEL)
+_RUN_LABELS: Final = (CRON_JOB_LABEL, CRON_JOB_UID_LABEL, BACKFILL_LABEL, ARRAY_LABEL)
 _RUN_ANNOTATIONS: Final = (SCHEDULED_TIME_ANNOTATION, TRIGGER_ANNOTATION)
 
 _MAY_DELETE: Final = may_on("request.resource.resource", "delete")
@@ -105,21 +108,24 @@ _SAME_STATUS_MANAGED_FIELDS: Final = (
 
 _REMOVAL_OWNERS: Final = Rule(
     "removal.owners",
-    "Changing the owner references of a job, queue or cron job requires permission to delete it.",
+    "Changing the owner references of a job, queue, cron job or array requires permission to "
+    "delete it.",
     f"({_SAME_OWNERS}) || {_MAY_DELETE}",
     is_forbidden=True,
 )
 _REMOVAL_FINALIZERS: Final = Rule(
     "removal.finalizers",
-    "Changing the finalizers of a job, queue or cron job requires permission to `update` "
-    f"{JOBS}/finalizers, {QUEUES}/finalizers or {CRON_JOBS}/finalizers; leave them unchanged.",
+    "Changing the finalizers of a job, queue, cron job or array requires permission to `update` "
+    f"{JOBS}/finalizers, {QUEUES}/finalizers, {CRON_JOBS}/finalizers or {ARRAYS}/finalizers; leave "
+    "them unchanged.",
     f"({_SAME_FINALIZERS}) || {_MAY_UPDATE_FINALIZERS}",
     is_forbidden=True,
 )
 _REMOVAL_RUN_METADATA: Final = Rule(
     "removal.run-metadata",
     f"The labels {', '.join(_RUN_LABELS)} and the annotations {', '.join(_RUN_ANNOTATIONS)} mark a "
-    "job as a run of a cron job: setting or changing them requires permission to delete jobs. "
+    "job as a run of a cron job or a chunk of an array: setting or changing them requires "
+    "permission to delete jobs. "
     f"{PARENT_LABEL} can be set at creation; changing it requires the same permission.",
     f"({_SAME_RUN_METADATA}) || {_MAY_DELETE}",
     is_forbidden=True,
@@ -135,7 +141,7 @@ _REMOVAL_REPORTS: Final = Rule(
 REMOVAL_POLICY: Final = AdmissionPolicy(
     name=f"removal.{GROUP}",
     title="Who may cause or prevent the deletion of an object through its metadata.",
-    targets=(PolicyTarget(GROUP, VERSION, (JOBS, QUEUES, CRON_JOBS)),),
+    targets=(PolicyTarget(GROUP, VERSION, (JOBS, QUEUES, CRON_JOBS, ARRAYS)),),
     operations=("CREATE", "UPDATE"),
     conditions={
         "changes": "!("

@@ -52,8 +52,10 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
         outcome.BUDGET_RETRIES,
         outcome.BUDGET_CRASHES,
         outcome.BUDGET_RELEASES,
+        outcome.BUDGET_PARKS,
         outcome.BUDGET_RETRIES_LEFT,
         outcome.BUDGET_RELEASE_COUNTED,
+        outcome.BUDGET_PARK_COUNTED,
         outcome.BUDGET_SPENT,
         outcome.BUDGET_BY_REASON,
         transitions.PRECONDITION_CANCEL,
@@ -73,6 +75,9 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
         outcome.RUNNING_PROGRESS,
         outcome.RUNNING_CHECKPOINT,
         outcome.RUNNING_STEPS,
+        outcome.RUNNING_WAITS,
+        outcome.PARKED_WAITING,
+        outcome.SIGNAL_TIMEOUT,
         transitions.HISTORY_GROWS,
         transitions.HISTORY_KEPT,
         transitions.HISTORY_OMITTED,
@@ -220,6 +225,9 @@ SPEC_POLICY: Final = AdmissionPolicy(
         job_spec.CONTROL_REDRIVE_DEAD_LETTER,
         job_spec.CONTROL_RERUN_GROWS,
         job_spec.CONTROL_PRIORITY,
+        job_spec.SIGNAL_ONCE,
+        job_spec.SIGNAL_UNFINISHED,
+        job_spec.SIGNAL_IN_TIME,
     ),
 )
 
@@ -232,7 +240,7 @@ CREATION_POLICY: Final = AdmissionPolicy(
         "creates": "request.operation == 'CREATE' || object.kind == 'AsyncCronJob'",
         # A plain job has none of these, and every validation costs it several conditions.
         "may-be-wrong": "object.kind == 'AsyncCronJob' || has(dyn(spec).redrive)"
-        " || has(dyn(spec).rerun) || has(dyn(spec).dependsOn)",
+        " || has(dyn(spec).rerun) || has(dyn(spec).dependsOn) || has(dyn(spec).signals)",
     },
     variables={
         "template": "object.kind == 'AsyncJob' ? spec : spec.jobTemplate.spec",
@@ -240,5 +248,6 @@ CREATION_POLICY: Final = AdmissionPolicy(
     rules=(
         job_spec.CONTROL_NOT_AT_CREATION,
         job_spec.SPEC_DEPENDS_ON_OTHERS,
+        job_spec.SIGNAL_NOT_AT_CREATION,
     ),  # a further one needs its field in the condition
 )

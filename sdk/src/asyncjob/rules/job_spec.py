@@ -32,7 +32,10 @@ SHAPE_DELAYS: Final = Rule(
 )
 
 
-CONTROL_FIELDS: Final = ("cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority")
+CONTROL_FIELDS: Final = (
+    *("cancel", "cancelCascade", "suspend", "redrive", "rerun", "priority"),
+    "signals",
+)
 
 IMMUTABLE_FIELDS: Final = tuple(
     name
@@ -92,4 +95,34 @@ CONTROL_PRIORITY: Final = Rule(
     "control.priority",
     "spec.priority cannot be changed while the job is Running.",
     "spec.priority == spec_was.priority || was.phase != 'Running'",
+)
+
+
+_SIGNALS_ADDED: Final = "spec.?signals.orValue({}).size() > spec_was.?signals.orValue({}).size()"
+
+SIGNAL_ONCE: Final = Rule(
+    "signal.once",
+    "A signal that has been sent is never changed or removed.",
+    "!has(dyn(spec_was).signals) || (has(dyn(spec).signals) && dyn(spec_was).signals.all(name, "
+    "name in dyn(spec).signals && dyn(spec).signals[name] == dyn(spec_was).signals[name]))",
+)
+SIGNAL_UNFINISHED: Final = Rule(
+    "signal.unfinished",
+    "Signals are sent only to a job that has not finished.",
+    f"!({_SIGNALS_ADDED}) || !finished",
+    "'this job is ' + was.phase + ': signals are sent only to a job that has not finished'",
+)
+SIGNAL_IN_TIME: Final = Rule(
+    "signal.in-time",
+    "A signal is refused once the handler has waited for it in vain.",
+    f"!({_SIGNALS_ADDED}) || !has(dyn(was).waits) || dyn(was).waits.all(name, "
+    "!has(dyn(was).waits[name].over) || dyn(was).waits[name].kind != 'Signal' || "
+    "!(name in dyn(spec).signals))",
+)
+SIGNAL_NOT_AT_CREATION: Final = Rule(
+    "signal.not-at-creation",
+    "signals cannot be set at creation; send them to an existing job.",
+    "!has(dyn(variables.template).signals)",
+    "(object.kind == 'AsyncJob' ? 'spec' : 'spec.jobTemplate.spec')"
+    " + ': signals cannot be set at creation; send them to an existing job'",
 )

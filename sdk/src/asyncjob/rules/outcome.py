@@ -44,6 +44,7 @@ def _counter_rule(counter: StatusCounter, name: str) -> Rule:
 BUDGET_RETRIES: Final = _counter_rule(StatusCounter.RETRIES, "Retries")
 BUDGET_CRASHES: Final = _counter_rule(StatusCounter.CRASHES, "Crashes")
 BUDGET_RELEASES: Final = _counter_rule(StatusCounter.RELEASES, "Releases")
+BUDGET_PARKS: Final = _counter_rule(StatusCounter.PARKS, "Parks")
 BUDGET_RETRIES_LEFT: Final = Rule(
     "budget.retries-left",
     "retries must not exceed effective.maxRetries.",
@@ -59,6 +60,11 @@ BUDGET_RELEASE_COUNTED: Final = Rule(
         StatusWrite.PHASE_CHANGE: "was.phase != 'Running' || now.phase != 'Queued'"
         " || now.releases > was.releases",
     },
+)
+BUDGET_PARK_COUNTED: Final = Rule(
+    "budget.park-counted",
+    "A job that goes from Running to Scheduled or Pending has been parked once more.",
+    {StatusWrite.PHASE_CHANGE: "!parked || now.parks > was.parks"},
 )
 BUDGET_SPENT: Final = Rule(
     "budget.spent",
@@ -192,5 +198,67 @@ RUNNING_STEPS: Final = Rule(
         StatusWrite.CLAIM: _STEPS_UNCHANGED,
         StatusWrite.PHASE_CHANGE: _STEPS_UNCHANGED,
         StatusWrite.SAME_PHASE: f"was.phase == 'Running' ? ({_STEPS_KEPT}) : ({_STEPS_UNCHANGED})",
+    },
+)
+
+_WAITS_UNCHANGED: Final = unchanged_json("now", "waits")
+_WAITS_KEPT: Final = (
+    "!has(dyn(was).waits) || (has(dyn(now).waits) && dyn(was).waits.all(key, "
+    "key in dyn(now).waits && dyn(now).waits[key] == dyn(was).waits[key]))"
+)
+_WAITS_KEPT_OR_MARKED: Final = (
+    "!has(dyn(was).waits) || (has(dyn(now).waits) && dyn(was).waits.all(key, "
+    "key in dyn(now).waits && dyn(now).waits[key].kind == dyn(was).waits[key].kind"
+    " && dyn(now).waits[key].until == dyn(was).waits[key].until"
+    " && (!has(dyn(was).waits[key].over) || has(dyn(now).waits[key].over))))"
+)
+_WAITS_MARKED: Final = (
+    "has(dyn(was).waits) == has(dyn(now).waits) && (!has(dyn(was).waits)"
+    " || dyn(now).waits.all(key, key in dyn(was).waits))"
+    f" && ({_WAITS_KEPT_OR_MARKED})"
+)
+_SLEEPS_KEPT: Final = (
+    "(!has(dyn(now).waits) || (has(dyn(was).waits) && dyn(now).waits.all(key, "
+    "key in dyn(was).waits && dyn(now).waits[key] == dyn(was).waits[key])))"
+    " && (!has(dyn(was).waits) || dyn(was).waits.all(key, dyn(was).waits[key].kind != 'Sleep'"
+    " || (has(dyn(now).waits) && key in dyn(now).waits)))"
+)
+
+RUNNING_WAITS: Final = Rule(
+    "running.waits",
+    "Waits are only added, while the job runs or as it is parked; while it runs and as it is woken "
+    "they are marked as over. Their ends are never changed; a redrive drops all but sleeps.",
+    {
+        StatusWrite.CLAIM: _WAITS_UNCHANGED,
+        StatusWrite.PHASE_CHANGE: f"parked ? ({_WAITS_KEPT}) : woken ? ({_WAITS_MARKED}) : "
+        f"redriven ? ({_SLEEPS_KEPT}) : ({_WAITS_UNCHANGED})",
+        StatusWrite.SAME_PHASE: f"was.phase == 'Running' ? ({_WAITS_KEPT_OR_MARKED}) : "
+        f"({_WAITS_UNCHANGED})",
+    },
+)
+
+_NO_SIGNAL_TIMED_OUT: Final = (
+    "!has(spec.signals) || !has(dyn(now).waits) || dyn(now).waits.all(key, "
+    "!(key in spec.signals) || !has(dyn(now).waits[key].over)"
+    " || dyn(now).waits[key].kind != 'Signal')"
+)
+
+SIGNAL_TIMEOUT: Final = Rule(
+    "signal.timeout",
+    "A wait for a signal times out only if the signal has not been sent.",
+    {
+        StatusWrite.PHASE_CHANGE: f"!(parked || woken) || ({_NO_SIGNAL_TIMED_OUT})",
+        StatusWrite.SAME_PHASE: f"was.phase != 'Running' || ({_NO_SIGNAL_TIMED_OUT})",
+    },
+)
+PARKED_WAITING: Final = Rule(
+    "parked.waiting",
+    "A job says in waiting what it is parked for from Running to Scheduled or Pending until its "
+    "next change of phase, and at no other time; such a job, and no other, is queued for WaitOver.",
+    {
+        StatusWrite.CLAIM: "!has(now.waiting)",
+        StatusWrite.PHASE_CHANGE: "has(now.waiting) == parked"
+        f" && woken == ({_REASON} == '{Reason.WAIT_OVER}')",
+        StatusWrite.SAME_PHASE: unchanged("waiting"),
     },
 )

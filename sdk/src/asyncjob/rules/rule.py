@@ -14,6 +14,9 @@ _SHORT_NAMES: Final[Mapping[str, str]] = {
     "moved": "(oldObject.status.phase != object.status.phase)",
     "claimed": "(oldObject.status.phase == 'Queued' && object.status.phase == 'Running')",
     "redriven": "(oldObject.status.phase == 'DeadLetter' && object.status.phase == 'Queued')",
+    "parked": "(oldObject.status.phase == 'Running'"
+    " && object.status.phase in ['Scheduled', 'Pending'])",
+    "woken": "(has(oldObject.status.waiting) && object.status.phase == 'Queued')",
     "finished": "(object.status.phase in ['Succeeded', 'DeadLetter', 'Cancelled'])",
 }
 """In a policy; `now` and `was` are the new and the old status."""

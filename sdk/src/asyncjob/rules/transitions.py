@@ -51,7 +51,7 @@ _PENDING_REASONS: Final = cel_list(
         {
             reason
             for transition in TRANSITIONS
-            if transition.target is Phase.PENDING
+            if transition.target is Phase.PENDING and transition.source is not Phase.RUNNING
             for reason in transition.reasons
         }
     )
@@ -60,13 +60,14 @@ _PENDING_REASONS: Final = cel_list(
 TRANSITION_REASON: Final = Rule(
     "transition.reason",
     "The reason must be one that the transition allows, and is kept until the next change of "
-    "phase. A Running or Succeeded job has none; the reason of a Pending job can change.",
+    "phase. A Running or Succeeded job has none; that of a Pending job that is not parked can "
+    "change.",
     {
         StatusWrite.CLAIM: "!has(now.reason)",
         StatusWrite.PHASE_CHANGE: f"!({_PHASE_CHANGE} in {_PHASE_PAIRS}) || ({_PHASE_CHANGE} + "
         f"':' + {_REASON}) in {_PHASE_CHANGES_WITH_REASON}",
-        StatusWrite.SAME_PHASE: f"{unchanged('reason')} || (now.phase == 'Pending' && {_REASON} "
-        f"in {_PENDING_REASONS})",
+        StatusWrite.SAME_PHASE: f"{unchanged('reason')} || (now.phase == 'Pending' && "
+        f"!has(was.waiting) && {_REASON} in {_PENDING_REASONS})",
     },
     f"'reason ' + {_REASON} + ' does not lead from ' + was.phase + ' to ' + now.phase",
 )
@@ -101,8 +102,12 @@ PRECONDITION_CANCEL: Final = Rule(
 )
 PRECONDITION_DEADLINE: Final = Rule(
     "precondition.deadline",
-    "A job is cancelled for its deadline only if it has spec.notAfter.",
-    {StatusWrite.PHASE_CHANGE: f"{_REASON} != 'DeadlineExceeded' || has(spec.notAfter)"},
+    "A job is cancelled for its deadline only if it has spec.deadlineSeconds or, unless it is "
+    "Running, spec.notAfter.",
+    {
+        StatusWrite.PHASE_CHANGE: f"{_REASON} != 'DeadlineExceeded' || has(spec.deadlineSeconds)"
+        " || (has(spec.notAfter) && was.phase != 'Running')"
+    },
 )
 PRECONDITION_DUPLICATE: Final = Rule(
     "precondition.duplicate",
@@ -111,8 +116,8 @@ PRECONDITION_DUPLICATE: Final = Rule(
 )
 PRECONDITION_NOT_BEFORE: Final = Rule(
     "precondition.not-before",
-    "A job becomes Scheduled only if it has spec.notBefore.",
-    {StatusWrite.PHASE_CHANGE: "now.phase != 'Scheduled' || has(spec.notBefore)"},
+    "A job becomes Scheduled only if it has spec.notBefore, or as it is parked.",
+    {StatusWrite.PHASE_CHANGE: "now.phase != 'Scheduled' || has(spec.notBefore) || parked"},
 )
 PRECONDITION_REDRIVE: Final = Rule(
     "precondition.redrive",
@@ -146,13 +151,12 @@ _INDEXES: Final = f"[{', '.join(str(place) for place in range(MAX_HISTORY_ENTRIE
 
 HISTORY_GROWS: Final = Rule(
     "history.grows",
-    "Each change of phase except a claim adds one entry for the new phase; the newest "
-    f"{MAX_HISTORY_ENTRIES} "
-    "are kept.",
+    "Each change of phase except a claim, a park and the promotion that ends it adds one entry "
+    f"for the new phase; the newest {MAX_HISTORY_ENTRIES} are kept.",
     {
         StatusWrite.CLAIM: unchanged("history"),
-        StatusWrite.PHASE_CHANGE: f"{_NEW_HISTORY}.size() == {_OLD_HISTORY}.size() + 1 - "
-        f"{_DROPPED_ENTRIES}"
+        StatusWrite.PHASE_CHANGE: f"parked || woken ? {unchanged('history')} : "
+        f"{_NEW_HISTORY}.size() == {_OLD_HISTORY}.size() + 1 - {_DROPPED_ENTRIES}"
         f" && {_NEW_HISTORY}[{_NEW_HISTORY}.size() - 1].phase == now.phase",
         StatusWrite.SAME_PHASE: unchanged("history"),
     },
@@ -161,8 +165,8 @@ HISTORY_KEPT: Final = Rule(
     "history.kept",
     "Entries of the history cannot be changed.",
     {
-        StatusWrite.PHASE_CHANGE: f"{_OLD_HISTORY}.size() == 0 || {_INDEXES}.all(i, i >= "
-        f"{_OLD_HISTORY}.size() - {_DROPPED_ENTRIES}"
+        StatusWrite.PHASE_CHANGE: f"parked || woken || {_OLD_HISTORY}.size() == 0"
+        f" || {_INDEXES}.all(i, i >= {_OLD_HISTORY}.size() - {_DROPPED_ENTRIES}"
         f" || i >= {_NEW_HISTORY}.size() || {_NEW_HISTORY}[i] == {_OLD_HISTORY}[i + "
         f"{_DROPPED_ENTRIES}])",
     },
@@ -173,7 +177,7 @@ HISTORY_OMITTED: Final = Rule(
     {
         StatusWrite.CLAIM: unchanged("historyOmitted"),
         StatusWrite.PHASE_CHANGE: "now.?historyOmitted.orValue(0) == "
-        f"was.?historyOmitted.orValue(0) + {_DROPPED_ENTRIES}",
+        f"was.?historyOmitted.orValue(0) + (parked || woken ? 0 : {_DROPPED_ENTRIES})",
         StatusWrite.SAME_PHASE: unchanged("historyOmitted"),
     },
 )

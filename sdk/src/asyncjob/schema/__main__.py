@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from asyncjob.rules.managed_fields import MUTATING
+from asyncjob.rules.mutation import MUTATING
 from asyncjob.schema.manifests import crds_folder, docs_folder, mutating_folder
 
 FOLDER_TYPE = click.Path(path_type=Path, file_okay=False)

@@ -1,4 +1,4 @@
-"""The three CustomResourceDefinitions: names, columns, selectable fields, schema and validations.
+"""The four CustomResourceDefinitions: names, columns, selectable fields, schema and validations.
 
 Only few rules stand in the CRDs. A field of `spec` or `status` read by CEL in a CRD costs the API
 server about 20 microseconds, because it copies the schema of all its siblings; in a policy it costs
@@ -12,10 +12,10 @@ from typing import Final
 from pydantic import BaseModel
 
 from asyncjob import names
-from asyncjob.columns import CRON_JOB_COLUMNS, JOB_COLUMNS, QUEUE_COLUMNS, Column
+from asyncjob.columns import ARRAY_COLUMNS, CRON_JOB_COLUMNS, JOB_COLUMNS, QUEUE_COLUMNS, Column
 from asyncjob.json_types import Json, as_object, child
-from asyncjob.models import AsyncCronJob, AsyncJob, AsyncQueue
-from asyncjob.rules import cron_job, job_spec, transitions
+from asyncjob.models import AsyncArray, AsyncCronJob, AsyncJob, AsyncQueue
+from asyncjob.rules import array_policies, cron_job, job_spec, transitions
 from asyncjob.rules.rule import Rule
 from asyncjob.schema.structural import Schema, structural
 
@@ -54,6 +54,7 @@ CRD_RULES: Final = (
     CrdRule("Backfill", cron_job.CRON_BACKFILL_RANGE, ".to"),
     CrdRule("AsyncCronJobStatus", cron_job.CRON_ADVANCES, ".lastScheduleTime"),
     CrdRule("AsyncCronJobStatus", cron_job.CRON_SETTLED, ".settledTime"),
+    CrdRule("AsyncArraySpec", array_policies.ARRAY_ONE_LIMIT, ".maxFailedPercent"),
 )
 
 
@@ -94,12 +95,21 @@ CUSTOM_RESOURCES: Final = (
             ".spec.type",
             ".spec.cancel",
             ".spec.deduplicationId",
+            ".spec.priority",
             ".status.phase",
         ),
         {"phase": "Queued"},
     ),
     CustomResource(AsyncQueue, names.QUEUE_KIND, names.QUEUES, "aq", QUEUE_COLUMNS),
     CustomResource(AsyncCronJob, names.CRON_JOB_KIND, names.CRON_JOBS, "acj", CRON_JOB_COLUMNS),
+    CustomResource(
+        AsyncArray,
+        names.ARRAY_KIND,
+        names.ARRAYS,
+        "aa",
+        ARRAY_COLUMNS,
+        status_default={"phase": "Pending"},
+    ),
 )
 
 

@@ -17,6 +17,7 @@ from asyncjob.rules.managed_fields import (
     MANAGED_FIELDS_TITLE,
     managed_fields_manifests,
 )
+from asyncjob.rules.mutation import SHARD_POLICY, SHARD_TITLE, shard_manifests
 from asyncjob.rules.policies import POLICIES
 from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.rules.rule import Rule
@@ -60,8 +61,8 @@ Rules that can be checked with a single object, and the table of transitions, ar
 All others are validations of admission policies. A policy takes effect only with its binding; both
 are in `crds/`.
 
-One more policy refuses nothing: [`{MANAGED_FIELDS_POLICY}`](#policy-managed-fieldsasyncjobdev) in
-`crds/mutating/`, for who asks for it.
+Two more policies refuse nothing: [`{MANAGED_FIELDS_POLICY}`](#policy-managed-fieldsasyncjobdev) and
+[`{SHARD_POLICY}`](#policy-shardasyncjobdev) in `crds/mutating/`, for who asks for them.
 """
 
 _CRD_SECTION: Final = """
@@ -79,6 +80,12 @@ _MUTATION_SECTION: Final = f"""
 1.36. It spares jobs that are applied, by `kubectl apply` on either side or by a tool: their fields
 stay tracked, and conflicts are reported as before.
 [ADR 26](../adr/0026-managed-fields-only-where-somebody-applies.md) has the reasons.
+
+## Policy `{SHARD_POLICY}`
+
+{SHARD_TITLE} Applied on create of `{JOBS}` where it is asked for, as the
+policy above. Clients, gateway, operator and handlers label the jobs that they create themselves.
+This is for those that are applied. [ADR 28](../adr/0028-workers-watch-shards.md) has the reasons.
 """
 
 
@@ -121,7 +128,10 @@ def manifests() -> dict[str, tuple[JsonObject, ...]]:
 
 def mutating_manifests() -> dict[str, tuple[JsonObject, ...]]:
     """Return the objects of each file below `crds/mutating/`."""
-    return {f"policy-{_file_stem(MANAGED_FIELDS_POLICY)}.yaml": managed_fields_manifests()}
+    return {
+        f"policy-{_file_stem(MANAGED_FIELDS_POLICY)}.yaml": managed_fields_manifests(),
+        f"policy-{_file_stem(SHARD_POLICY)}.yaml": shard_manifests(),
+    }
 
 
 def _file_stem(policy: str) -> str:

@@ -19,6 +19,7 @@ from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.lifecycle.timestamps import format_timestamp, parse_timestamp
 from asyncjob.models.job import RequestData
 from asyncjob.rest.submission import Submission
+from asyncjob.shards import shard_label
 from asyncjob.submission.validation import check_submission
 
 _NOT_FINGERPRINTED: Final = ("name", "idempotencyKey", "traceparent")
@@ -142,12 +143,13 @@ class JobManifest:
         metadata: dict[str, Json] = {
             "name": self.name,
             "namespace": self.namespace,
+            "labels": {**self.labels, **shard_label(self.name)},
             "annotations": {names.CONTENT_ANNOTATION: self.fingerprint},
         }
         return {
             "apiVersion": names.API_VERSION,
             "kind": names.JOB_KIND,
-            "metadata": {**metadata, "labels": self.labels} if self.labels else metadata,
+            "metadata": metadata,
             "spec": self.spec,
         }
 

@@ -39,7 +39,7 @@ def check_submission(submission: Submission, fields: Mapping[str, Json]) -> None
         *_name_problems(submission),
         *_source_problems(submission),
         *_parameter_problems(submission),
-        *_label_problems(submission.labels or {}),
+        *label_problems(submission.labels or {}),
         *_time_problems(submission),
     ]
     if wrong:
@@ -85,7 +85,8 @@ def _parameter_problems(submission: Submission) -> Iterator[FieldProblem]:
                 yield field_problem(f"request.{field}.{name}", "its name is not Unicode text")
 
 
-def _label_problems(labels: Mapping[str, str]) -> Iterator[FieldProblem]:
+def label_problems(labels: Mapping[str, str]) -> Iterator[FieldProblem]:
+    """Yield what of the labels Kubernetes does not take, or is asyncjob's own."""
     for key, value in labels.items():
         where = f"labels.{key}"
         if key.startswith(f"{names.GROUP}/"):

@@ -7,7 +7,9 @@ from asyncjob.extras import needs
 
 with needs("handlers"):
     from asyncjob.app.context import Stop
+    from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
     from asyncjob.lifecycle.phases import Phase, Reason
+    from asyncjob.testing.array import FakeArray
     from asyncjob.testing.clock import FakeClock
     from asyncjob.testing.cluster import FakeCluster
     from asyncjob.testing.errors import (
@@ -26,6 +28,9 @@ with needs("handlers"):
     from asyncjob.testing.job import FakeJob
 
 __all__ = [
+    "ArrayPhase",
+    "ArrayReason",
+    "FakeArray",
     "FakeClock",
     "FakeCluster",
     "FakeJob",

@@ -7,27 +7,25 @@ What becomes of the outcome is the simulator's concern.
 """
 
 import asyncio
-import concurrent.futures
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, Isolation, JobInfo, Resources, WorkerApp, outcomes
+from asyncjob.app import Handler, JobInfo, Resources, WorkerApp, outcomes
 from asyncjob.app.context import JobParent, Stop
 from asyncjob.app.errors import HandlerExitError
-from asyncjob.app.handler import wrap_in_middleware
-from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.free_json import MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, as_object, child, integer, opt_text, text
 from asyncjob.lifecycle.job_view import JobView, read_job
-from asyncjob.lifecycle.phase_change import PhaseChange
+from asyncjob.lifecycle.phase_change import PhaseChange, park
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY, DEFAULT_CANCEL_GRACE_SECONDS
 from asyncjob.lifecycle.step_records import steps_of
+from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob.lifecycle.waits import first_waits, waits_of
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
+from asyncjob.testing.call import call_handler, runs_in_loop
 from asyncjob.testing.child_jobs import FakeChildJobs
 from asyncjob.testing.clock import FakeClock, HandlerTime, context_with_fake_time
 from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages, Report, SteppedContext
@@ -40,6 +38,8 @@ class FakeAttemptServices:
     """What all attempts share. `wake` tells that a handler has done something.
 
     `draw` decides the jitter of retries; `max_bytes` is the most that a result or checkpoint takes.
+    Where `holds_for_children`, a handler that waits for child jobs keeps its slot; where
+    `skips_waits`, so does one that waits for what time ends, and that time is skipped.
     """
 
     app: WorkerApp
@@ -49,6 +49,8 @@ class FakeAttemptServices:
     wake: Callable[[], object]
     draw: float = 0.5
     max_bytes: int = MAX_STORED_BYTES
+    holds_for_children: bool = False
+    skips_waits: bool = False
 
 
 def make_job_info(job: JobView, obj: JsonObject) -> JobInfo:
@@ -69,6 +71,8 @@ def make_job_info(job: JobView, obj: JsonObject) -> JobInfo:
         priority=integer(spec, "priority"),
         parent=_job_parent(child(obj, "metadata")),
         steps=steps_of(status),
+        waits=waits_of(status),
+        parks=job.parks,
     )
 
 
@@ -76,71 +80,6 @@ def _job_parent(metadata: JsonObject) -> JobParent | None:
     uid = text(child(metadata, "labels"), PARENT_LABEL)
     name = opt_text(child(metadata, "annotations"), PARENT_NAME_ANNOTATION)
     return JobParent(uid, name) if uid else None
-
-
-_EXIT_ERRORS: Final = (SystemExit, KeyboardInterrupt)
-_NOT_FUTURE_SAFE: Final = (
-    *_EXIT_ERRORS,
-    StopIteration,
-    asyncio.CancelledError,
-    concurrent.futures.CancelledError,
-)
-
-
-def runs_in_loop(handler: Handler) -> bool:
-    """Return whether the handler is run in the event loop; if not, in a thread."""
-    return handler.isolation is Isolation.LOOP or inspect.iscoroutinefunction(handler.function)
-
-
-async def call_handler(
-    app: WorkerApp, handler: Handler, job: SteppedContext, payload: object, resources: Resources
-) -> object:
-    """Run the handler; not over before the handler is, unless the job's context is abandoned."""
-    positional = (job, payload) if handler.takes_payload else (job,)
-    call = partial(handler.function, *positional, **resources.arguments(handler.needs))
-
-    async def core() -> object:
-        return await (call() if runs_in_loop(handler) else _run_in_thread(call, job))
-
-    try:
-        result: object = await wrap_in_middleware(
-            app.middleware_of(handler), job, resources, core
-        )()
-    except _EXIT_ERRORS as error:
-        raise HandlerExitError(_exit_message(error)) from error
-    await job.wait_for_submissions()
-    return result
-
-
-async def _run_in_thread(call: Callable[[], Any], job: SteppedContext) -> object:
-    """Run it in a thread that holds up nobody's exit; a cancel alone does not end the wait."""
-    future = run_in_daemon_thread(partial(_guard_exit, call), "handler")
-    cancelled: asyncio.CancelledError | None = None
-    while not future.done():
-        try:
-            await asyncio.wait({future})
-        except asyncio.CancelledError as error:
-            cancelled = error
-            if job.abandoned:
-                raise
-    if cancelled is not None:
-        future.exception()  # no longer counts
-        raise cancelled
-    return future.result()
-
-
-def _guard_exit(call: Callable[[], Any]) -> object:
-    """Call a sync handler; what a future cannot carry is wrapped."""
-    try:
-        return call()
-    except _NOT_FUTURE_SAFE as error:
-        raise HandlerExitError(_exit_message(error)) from error
-
-
-def _exit_message(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"the handler called sys.exit({error.code!r})"
-    return f"the handler raised {type(error).__name__}"
 
 
 STOP_GRACE_SECONDS: Final = 5.0
@@ -172,12 +111,15 @@ class FakeAttempt:
         self.messages = HandlerMessages(services.wake)
         self.reports: list[Report] = []
         self.children = FakeChildJobs(services.store, services.clock, self.messages, self.job.uid)
+        name, number, clock = self.job.name, self.job.attempt, services.clock
         self.steps = FakeSteps(
-            services.store, services.clock, self.messages, self.job.name, self.job.attempt
+            services.store, clock, self.messages, name, number, children=self.children
         )
+        self.steps.skips_waits = services.skips_waits
         self.stopped: Stop | None = None
         self.error: BaseException | None = None
-        self.times_out_at = services.clock.elapsed + self._execution_timeout()
+        self._times_out_at = services.clock.elapsed + self._execution_timeout()
+        self.deadline_at = self._deadline_at()
         self.abandoned_at: float | None = None
 
     def start(self) -> None:
@@ -197,9 +139,20 @@ class FakeAttempt:
     @property
     def due_at(self) -> float:
         """When on the fake clock the attempt needs looking at if nothing happens before."""
-        limit = self.times_out_at if self.abandoned_at is None else self.abandoned_at
+        limit = self.deadline_at if self.steps.is_skipping else self.ends_at
+        limit = limit if self.abandoned_at is None else self.abandoned_at
         waits = self.children.due_at
         return limit if waits is None else min(limit, waits)
+
+    @property
+    def times_out_at(self) -> float:
+        """When its time limit is over; what is skipped does not count."""
+        return self._times_out_at + self.steps.skipped_seconds
+
+    @property
+    def ends_at(self) -> float:
+        """When its time is up, by its time limit or the job's deadline."""
+        return min(self.times_out_at, self.deadline_at)
 
     @property
     def ended(self) -> bool:
@@ -221,8 +174,7 @@ class FakeAttempt:
 
     def take_message(self) -> Report | ClusterCall:
         """Take the oldest report or call; after a report the handler waits for `resume`."""
-        first = self.messages.pop_oldest()
-        if isinstance(first, Report):
+        if isinstance(first := self.messages.pop_oldest(), Report):
             self.reports.append(first)
             self._unacknowledged.append(first)
         return first
@@ -234,10 +186,16 @@ class FakeAttempt:
 
     def check_timeout(self) -> bool:
         """Stop an attempt whose time is up; returns whether it was."""
-        if self.stopped is None and not self._handler_done and self._elapsed >= self.times_out_at:
-            self.stop(Stop.TIMED_OUT)
+        if self.stopped is None and not self._handler_done and self._elapsed >= self.ends_at:
+            self.stop(self.stop_at_end)
             return True
         return False
+
+    @property
+    def stop_at_end(self) -> Stop:
+        """Why its handler is stopped once its time is up."""
+        past = self.deadline_at <= self.times_out_at
+        return Stop.PAST_DEADLINE if past else Stop.TIMED_OUT
 
     def stop(self, why: Stop) -> None:
         """Tell the handler to stop; of several reasons the highest counts."""
@@ -252,7 +210,7 @@ class FakeAttempt:
             self._interrupt()
 
     def open_steps(self) -> FakeSteps:
-        """Return what keeps the results of the handler's steps."""
+        """Return what keeps the results of steps."""
         return self.steps
 
     def outcome(self) -> PhaseChange | None:
@@ -272,6 +230,10 @@ class FakeAttempt:
             self.error = HandlerExitError("the handler cancelled itself")
         else:
             self.error = self._task.exception()
+        if self.error is not None and self.steps.open_waits and outcomes.asks_to_park(self.error):
+            self.error = None
+            waiting = first_waits(self.steps.open_waits)
+            return park(self.job, self.steps.waits, waiting, now=self._now)
         return self._succeeded(self._task) if self.error is None else self._failed()
 
     async def abandon(self, wait_seconds: float) -> None:
@@ -297,11 +259,12 @@ class FakeAttempt:
         job = SteppedContext(
             make_job_info(self.job, self._obj),
             self.messages,
-            remaining=lambda: self.times_out_at - bench.clock.elapsed,
+            remaining=lambda: self.ends_at - bench.clock.elapsed,
             max_bytes=bench.max_bytes,
             children=self.children,
             steps=self,
         )
+        job.holds_for_children = bench.holds_for_children
         job.messages, job.in_thread = self.messages, not runs_in_loop(self._handler)
         context = context_with_fake_time(HandlerTime(bench.clock, self))
         self._context = job
@@ -317,10 +280,8 @@ class FakeAttempt:
             self._task.cancel()
 
     def _succeeded(self, task: HandlerTask) -> PhaseChange:
-        limit = self._services.max_bytes
-        return outcomes.succeeded(
-            self.job, self._handler, task.result(), max_bytes=limit, now=self._now
-        )
+        result, limit = task.result(), self._services.max_bytes
+        return outcomes.succeeded(self.job, self._handler, result, max_bytes=limit, now=self._now)
 
     def _failed(self) -> PhaseChange:
         assert self.error is not None
@@ -330,7 +291,7 @@ class FakeAttempt:
         )
 
     def _stop_grace(self, why: Stop) -> float:
-        if why is not Stop.CANCELLED:
+        if why not in {Stop.CANCELLED, Stop.PAST_DEADLINE}:
             return STOP_GRACE_SECONDS
         grace = self._cancel_grace()
         return max(grace - 1.0, grace / 2)
@@ -340,6 +301,13 @@ class FakeAttempt:
             if grace is not None:
                 return grace
         return DEFAULT_CANCEL_GRACE_SECONDS
+
+    def _deadline_at(self) -> float:
+        """Return when on the fake clock the job's deadline is."""
+        deadline = self.job.deadline
+        if deadline is None:
+            return float("inf")
+        return self._services.clock.elapsed_at(parse_timestamp(deadline))
 
     def _execution_timeout(self) -> int:
         return (self.job.effective or BUILT_IN_POLICY).execution_timeout_seconds

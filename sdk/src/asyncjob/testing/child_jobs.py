@@ -3,13 +3,14 @@
 import concurrent.futures
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
 from asyncjob.app.child_manifest import ChildManifest
 from asyncjob.app.errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
 from asyncjob.errors import InvalidError
 from asyncjob.json_types import child, text
+from asyncjob.lifecycle.waits import PARK_AFTER_SECONDS
 from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages
@@ -17,6 +18,12 @@ from asyncjob.testing.manifests import read_job_manifest
 from asyncjob.testing.store import FakeJobStore, JobRecord
 
 T = TypeVar("T")
+
+
+_NEVER: Final = float("inf")
+
+TURN_SECONDS: Final = 0.5
+"""How long a handler has, once children are over, before another of its waits parks the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,21 @@ class ChildWait:
     timeout: float | None
     deadline: float | None
     future: "concurrent.futures.Future[ChildView]"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotWait:
+    """Somebody waits for what may park the job, and keeps its slot as long as a worker would.
+
+    That is until the children have ended, or the deadline; then `decide` says what is next. Where
+    that is a park (`parks`), no other wait may keep the slot for children: a park names them.
+    """
+
+    refs: Sequence[ChildRef]
+    deadline: float
+    decide: Callable[[], Any]
+    parks: Callable[[Any], bool]
+    future: "concurrent.futures.Future[Any]"
 
 
 class FakeChildJobs:
@@ -42,9 +64,12 @@ class FakeChildJobs:
         self._clock = clock
         self._messages = messages
         self._parent_uid = parent_uid
-        self._waits: list[ChildWait] = []
+        self._waits: list[ChildWait | SlotWait] = []
         self._futures: list[concurrent.futures.Future[Any]] = []
+        self._parks_at = 0.0
         self._stopped = False
+        self.slot_held_until: Callable[[], float | None] = lambda: None
+        """When a park that cannot name its waits is looked at again; None for one that can."""
 
     # ---- what the handler asks
 
@@ -63,6 +88,24 @@ class FakeChildJobs:
         waiting = ChildWait(child, timeout, until, answer)
         self._messages.add_call(ClusterCall(lambda: self._waits.append(waiting)))
         return answer
+
+    def after_grace(
+        self,
+        refs: Sequence[ChildRef],
+        decide: Callable[[], T],
+        parks: Callable[[T], bool],
+        *,
+        held: float | None = None,
+    ) -> "concurrent.futures.Future[T]":
+        """Return what `decide` says once all children have finished, or hold the slot too long.
+
+        `held` says how many seconds that is; None for as many as a worker would wait.
+        """
+        grace = PARK_AFTER_SECONDS if refs else 0.0
+        deadline = self._clock.elapsed + (grace if held is None else held)
+        waiting = SlotWait(refs, deadline, decide, parks, self._new_future())
+        self._messages.add_call(ClusterCall(lambda: self._waits.append(waiting)))
+        return waiting.future
 
     def list(self) -> "concurrent.futures.Future[Sequence[ChildView]]":
         """Look at all children of the job."""
@@ -87,7 +130,10 @@ class FakeChildJobs:
     @property
     def due_at(self) -> float | None:
         """When on the fake clock the first wait ends in vain."""
-        return min((one.deadline for one in self._waits if one.deadline is not None), default=None)
+        now, deadlines = self._clock.elapsed, [one.deadline for one in self._waits]
+        if any(isinstance(one, SlotWait) for one in self._waits):
+            deadlines += [self._parks_at, self.slot_held_until()]
+        return min((at for at in deadlines if at is not None and now < at < _NEVER), default=None)
 
     def answer_next_wait(self) -> bool:
         """Answer one wait that is over; False if there is none."""
@@ -97,16 +143,46 @@ class FakeChildJobs:
                 return True
         return False
 
-    def _try_answer(self, wait: ChildWait) -> bool:
+    def _try_answer(self, wait: ChildWait | SlotWait) -> bool:
+        try:
+            if isinstance(wait, ChildWait):
+                self._answer_child_wait(wait)
+            else:
+                self._answer_slot_wait(wait)
+        except Exception as error:  # noqa: BLE001  # it is the handler's, whatever it is
+            wait.future.set_exception(error)
+        return wait.future.done()
+
+    def _answer_child_wait(self, wait: ChildWait) -> None:
         seen = read_child(self._store.get(wait.ref.name).obj)
         if seen.finished:
             wait.future.set_result(seen)
         elif wait.deadline is not None and self._clock.elapsed >= wait.deadline:
-            late = f"child {wait.ref.name} has not finished within {wait.timeout} s"
-            wait.future.set_exception(TimeoutError(late))
-        else:
-            return False
-        return True
+            raise TimeoutError(f"child {wait.ref.name} has not finished within {wait.timeout} s")
+
+    def _answer_slot_wait(self, wait: SlotWait) -> None:
+        now = self._clock.elapsed
+        if now < wait.deadline and not self._have_finished(wait.refs):
+            return
+        answer = wait.decide()
+        slot_waits = (one for one in self._waits if isinstance(one, SlotWait))
+        unchecked = any(one.deadline > now and not one.future.done() for one in slot_waits) or any(
+            isinstance(one, ChildWait) and not one.future.done() for one in self._waits
+        )
+        if not wait.parks(answer):
+            if wait.refs:
+                self._parks_at = now + TURN_SECONDS
+        elif unchecked or not self._may_park(now):
+            return
+        wait.future.set_result(answer)
+
+    def _may_park(self, now: float) -> bool:
+        """Return whether the handler has had its turn, and a park can name what it waits for."""
+        has_turn = len(self._messages) or now < self._parks_at
+        return not has_turn and self.slot_held_until() is None
+
+    def _have_finished(self, refs: Sequence[ChildRef]) -> bool:
+        return all(self._store.get(ref.name).view.finished for ref in refs)
 
     def _call_cluster(self, act: Callable[[], T]) -> "concurrent.futures.Future[T]":
         answer = self._new_future()

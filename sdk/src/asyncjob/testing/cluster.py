@@ -10,7 +10,7 @@ second worker, no retention and no queue with limits.
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -19,16 +19,20 @@ from asyncjob.app import WorkerApp
 from asyncjob.app.resource_lifecycle import open_resources
 from asyncjob.free_json import MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.names import CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
+from asyncjob.names import ARRAY_KIND, CRON_JOB_KIND, JOB_KIND, QUEUE_KIND
+from asyncjob.testing.array import FakeArray
+from asyncjob.testing.arrays.array_store import FakeArrayStore
 from asyncjob.testing.attempt import FakeAttemptServices
 from asyncjob.testing.clock import DEFAULT_START, FakeClock, skip_sleeps
 from asyncjob.testing.errors import NotFakedError, StuckError, TestKitError
 from asyncjob.testing.job import FakeJob
 from asyncjob.testing.manifests import (
     Manifest,
+    build_array_manifest,
     build_job_manifest,
     invalid_error,
     parse_documents,
+    read_array_manifest,
     read_job_manifest,
 )
 from asyncjob.testing.simulator import RunningAttempts, Simulator
@@ -58,6 +62,8 @@ class FakeCluster:
         patience: float = 5.0,
         max_bytes: int = MAX_STORED_BYTES,
     ) -> None:
+        self.holds_for_children = False
+        self.skips_waits = False
         self.clock = FakeClock(start, on_timer=self._on_timer)
         self._app = app
         self._overrides = dict(resources or {})
@@ -65,7 +71,9 @@ class FakeCluster:
         self._draw, self._patience, self._max_bytes = draw, patience, max_bytes
         self._job_numbers = itertools.count(1)
         self._queues = QueueStore()
+        self._array_numbers = itertools.count(1)
         self._store = FakeJobStore(self.clock, namespace)
+        self._arrays = FakeArrayStore(self._store, namespace)
         self._running = False
         self._simulator: Simulator | None = None
         self._types = types
@@ -87,9 +95,11 @@ class FakeCluster:
             self._running_attempts.wake,
             self._draw,
             self._max_bytes,
+            self.holds_for_children,
+            self.skips_waits,
         )
         self._simulator = Simulator(
-            services, self._queues, self._running_attempts, self._concurrency
+            services, self._queues, self._arrays, self._running_attempts, self._concurrency
         )
         self._stack.enter_context(skip_sleeps())
         return self
@@ -134,11 +144,30 @@ class FakeCluster:
         given = name or f"job-{next(self._job_numbers)}"
         return self._create(build_job_manifest(given, type_, payload, options))
 
+    async def submit_array(
+        self,
+        type_: str,
+        items: int | Iterable[object],
+        payload: object = None,
+        *,
+        name: str | None = None,
+        **options: object,
+    ) -> FakeArray:
+        """Create an array of a number of items, or of a list of them.
+
+        `type_` is that of the item handler, `payload` is what all items share. `options` are fields
+        of its spec in Python's spelling (`chunk_size`, `parallelism`, `max_failed`, …); `retry`,
+        `timeout` and `item_timeout` are short, as in clients. Raises what `apply` does, and
+        TypeError for an unknown option.
+        """
+        given = name or f"array-{next(self._array_numbers)}"
+        return self._create_array(build_array_manifest(given, type_, items, payload, options))
+
     async def apply(self, manifest: Manifest) -> list[FakeJob]:
         """Create or change what the manifest holds, as `kubectl apply` does; returns its jobs.
 
-        Takes AsyncJobs and AsyncQueues as mapping, model or YAML. Raises InvalidError for what the
-        API server refuses, NotFakedError for what the fake cluster does not implement.
+        Takes AsyncJobs, AsyncArrays and AsyncQueues as mapping, model or YAML. Raises InvalidError
+        for what the API server refuses, NotFakedError for what the fake cluster does not implement.
         """
         jobs = [self._apply(document) for document in parse_documents(manifest)]
         return [job for job in jobs if job is not None]
@@ -154,8 +183,17 @@ class FakeCluster:
 
     @property
     def jobs(self) -> Sequence[FakeJob]:
-        """All jobs, in the order of their creation."""
+        """All jobs, in the order of their creation; the chunks of arrays are among them."""
         return [self._to_fake_job(record) for record in self._store]
+
+    def array(self, name: str) -> FakeArray:
+        """Return an array; raises NotFoundError."""
+        return FakeArray(self.simulator, self._arrays.get(name))
+
+    @property
+    def arrays(self) -> Sequence[FakeArray]:
+        """All arrays, in the order of their creation."""
+        return [FakeArray(self.simulator, record) for record in self._arrays]
 
     # ---- time
 
@@ -214,16 +252,33 @@ class FakeCluster:
         if kind == QUEUE_KIND:
             self._queues.apply(document)
             return None
+        if kind == ARRAY_KIND:
+            self._apply_array(document)
+            return None
         if kind == CRON_JOB_KIND:
             raise NotFakedError("the fake cluster has no cron jobs: submit the jobs yourself")
         if kind != JOB_KIND:
-            raise invalid_error(f"kind {kind!r} is neither {JOB_KIND} nor {QUEUE_KIND}")
+            known = f"{JOB_KIND}, {ARRAY_KIND} and {QUEUE_KIND}"
+            raise invalid_error(f"kind {kind!r} is none of {known}")
         name = text(child(document, "metadata"), "name")
         if name not in self._store:
             return self._create(document)
         record = self._store.get(name)
         self.simulator.change_spec(record, read_job_manifest(document, exists=True))
         return self._to_fake_job(record)
+
+    def _apply_array(self, document: JsonObject) -> None:
+        name = text(child(document, "metadata"), "name")
+        if name not in self._arrays:
+            self._create_array(document)
+            return
+        spec = read_array_manifest(document, exists=True)
+        self._arrays.change_spec(self._arrays.get(name), spec)
+
+    def _create_array(self, document: JsonObject) -> FakeArray:
+        spec = read_array_manifest(document)
+        record = self._arrays.create(child(document, "metadata"), spec)
+        return FakeArray(self.simulator, record)
 
     def _create(self, document: JsonObject) -> FakeJob:
         spec = read_job_manifest(document)

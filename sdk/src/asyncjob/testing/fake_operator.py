@@ -14,6 +14,7 @@ from asyncjob.lifecycle.phase_change import (
     StatusFields,
     cancel_waiting_job,
     dead_letter,
+    deadline_message,
     hold,
     promote,
     redrive,
@@ -23,6 +24,7 @@ from asyncjob.lifecycle.phase_change import (
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS, Category
 from asyncjob.lifecycle.timestamps import parse_timestamp
+from asyncjob.lifecycle.waits import WaitedChild, WaitKind, WaitView
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.store import JobRecord
 
@@ -47,11 +49,15 @@ Decision = Effect | WaitUntil | None
 
 @dataclass(frozen=True, slots=True)
 class DecisionInput:
-    """All that one decision looks at. `queue_timeout` is what the job's queue says."""
+    """All that one decision looks at. `queue_timeout` is what the job's queue says.
+
+    `is_over` tells whether a child that the job is parked for has finished.
+    """
 
     record: JobRecord
     clock: FakeClock
-    queue_timeout: int | None = None
+    queue_timeout: int | None
+    is_over: Callable[[WaitedChild], bool]
 
     @property
     def job(self) -> JobView:
@@ -61,6 +67,11 @@ class DecisionInput:
     def to_status_fields(self, change: PhaseChange) -> StatusFields:
         """Return the fields of the status that a change sets."""
         return status_fields(change, self.record.status)
+
+    @property
+    def is_past_deadline(self) -> bool:
+        """Whether the job's deadline has passed: a dead letter stays one then."""
+        return self.job.deadline is not None and self.wait_for_time(self.job.deadline) is None
 
     def wait_for_time(self, timestamp: str | None) -> WaitUntil | None:
         """Return until when to wait for a stored time; None once it is reached."""
@@ -102,6 +113,19 @@ def _dismiss(case: DecisionInput) -> Decision:
 
 
 def _deadline(case: DecisionInput) -> Decision:
+    job, deadline = case.job, case.job.deadline
+    if deadline is None:
+        return None
+    if waits := case.wait_for_time(deadline):
+        return waits
+    return case.to_status_fields(
+        cancel_waiting_job(
+            job, Reason.DEADLINE_EXCEEDED, deadline_message(job), now=case.clock.text
+        )
+    )
+
+
+def _start_deadline(case: DecisionInput) -> Decision:
     job, not_after = case.job, case.job.gates.not_after
     if not_after is None or job.attempt > 0:
         return None
@@ -130,7 +154,7 @@ def _admit(case: DecisionInput) -> Decision:
 
 def _queue_timeout(case: DecisionInput) -> Decision:
     job, since = case.job, case.record.claimable_since
-    if since is None or job.retries or job.crashes or job.releases:
+    if since is None or job.retries or job.crashes or job.releases or job.parks:
         return None
     limit = _first_given(
         job.queue_timeout_seconds, case.queue_timeout, DEFAULT_QUEUE_TIMEOUT_SECONDS
@@ -144,11 +168,29 @@ def _queue_timeout(case: DecisionInput) -> Decision:
 
 
 def _promote_pending(case: DecisionInput) -> Decision:
+    if case.job.waiting:
+        return _wake(case)
     return None if case.job.control.suspend else _promote(case)
 
 
 def _promote_scheduled(case: DecisionInput) -> Decision:
+    if case.job.waiting:
+        return _wake(case)
     return case.wait_for_time(case.job.gates.not_before) or _promote(case)
+
+
+def _wake(case: DecisionInput) -> Decision:
+    waiting = case.job.waiting
+    there = [one for one in waiting if one.sent or _are_children_over(case, one)]
+    timed = [one for one in waiting if one.until and one not in there]
+    over = tuple(one.key for one in timed if case.wait_for_time(one.until) is None)
+    if over or there:
+        return _promote(case, waits_over=over)
+    return case.wait_for_time(min((one.until for one in timed), default=None))
+
+
+def _are_children_over(case: DecisionInput, wait: WaitView) -> bool:
+    return wait.kind == WaitKind.CHILDREN and all(map(case.is_over, wait.children))
 
 
 def _promote_retrying(case: DecisionInput) -> Decision:
@@ -156,15 +198,15 @@ def _promote_retrying(case: DecisionInput) -> Decision:
     return WaitUntil(over_at) if case.clock.elapsed < over_at else _promote(case)
 
 
-def _promote(case: DecisionInput) -> StatusFields:
-    fields = case.to_status_fields(promote(case.job, now=case.clock.text))
+def _promote(case: DecisionInput, *, waits_over: tuple[str, ...] = ()) -> StatusFields:
+    fields = case.to_status_fields(promote(case.job, now=case.clock.text, waits_over=waits_over))
     closed = case.job.control.suspend or case.wait_for_time(case.job.gates.not_before)
     return {**fields, "admitted": None} if closed else fields
 
 
 def _redrive(case: DecisionInput) -> Decision:
     job = case.job
-    if job.control.redrive <= job.redrives:
+    if job.control.redrive <= job.redrives or case.is_past_deadline:
         return None
     return case.to_status_fields(redrive(job, now=case.clock.text))
 
@@ -181,10 +223,10 @@ def _first_given(*seconds: int | None) -> int:
 _SUSPENDED: Final = "suspended by spec.suspend"
 
 POLICIES_BY_PHASE: Final[dict[Phase, tuple[Callable[[DecisionInput], Decision], ...]]] = {
-    Phase.QUEUED: (_cancel, _deadline, _hold, _admit, _queue_timeout, _rerun),
-    Phase.PENDING: (_cancel, _deadline, _promote_pending, _rerun),
-    Phase.SCHEDULED: (_cancel, _deadline, _promote_scheduled, _rerun),
-    Phase.RETRYING: (_cancel, _promote_retrying, _rerun),
+    Phase.QUEUED: (_cancel, _deadline, _start_deadline, _hold, _admit, _queue_timeout, _rerun),
+    Phase.PENDING: (_cancel, _deadline, _start_deadline, _promote_pending, _rerun),
+    Phase.SCHEDULED: (_cancel, _deadline, _start_deadline, _promote_scheduled, _rerun),
+    Phase.RETRYING: (_cancel, _deadline, _promote_retrying, _rerun),
     Phase.RUNNING: (_rerun,),
     Phase.DEAD_LETTER: (_dismiss, _redrive, _rerun),
     Phase.SUCCEEDED: (_rerun,),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 from asyncjob.app import JobContext
+from asyncjob.app.child_jobs import ChildWaits, HeldChildWaits
 from asyncjob.app.context import ReportAck
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phase_change import StatusFields, truncate
@@ -109,6 +110,7 @@ class SteppedContext(JobContext):
 
     messages: HandlerMessages
     in_thread: bool = False
+    holds_for_children: bool = False
     abandoned: bool = False
     """Nobody waits any more for a handler that ignores its stop in a thread."""
 
@@ -121,6 +123,12 @@ class SteppedContext(JobContext):
         """Save where to resume."""
         super().checkpoint(value)
         return self._wait_for_ack()
+
+    def _open_child_waits(self) -> ChildWaits:
+        if self.holds_for_children:
+            self._steps.check_wait("the wait for children")
+            return HeldChildWaits(self.child_jobs)
+        return super()._open_child_waits()
 
     def _wait_for_ack(self) -> ReportAck:
         report = self.messages.latest_report

@@ -19,7 +19,7 @@ from asyncjob.models.job_status import JobError
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.cluster import FakeCluster
 from asyncjob.testing.errors import StuckError, TestKitError
-from asyncjob.testing.job import FakeJob
+from asyncjob.testing.job import FakeJob, send_signal
 from asyncjob.testing.manifests import build_job_manifest
 from asyncjob.testing.steps import given_steps
 
@@ -117,22 +117,40 @@ class HandlerRun:
         self._attempt.stop(Stop.DRAINING)
 
     async def time_out(self) -> None:
-        """Let the attempt's time limit pass: the handler is asked to stop."""
-        self.clock.move_to(max(self.clock.elapsed, self._attempt.times_out_at))
-        self._attempt.stop(Stop.TIMED_OUT)
+        """Let the attempt's time limit pass, or the job's deadline if that is sooner.
+
+        The handler is asked to stop.
+        """
+        self._let_time_run_out()
+
+    async def pass_deadline(self) -> None:
+        """Let the job's deadline pass: the handler is asked to stop.
+
+        Raises TestKitError if the job has none, or if the attempt's time limit comes first.
+        """
+        if self._attempt.stop_at_end is not Stop.PAST_DEADLINE:
+            raise TestKitError("the attempt's time limit comes first: give a sooner `deadline`")
+        self._let_time_run_out()
+
+    def _let_time_run_out(self) -> None:
+        self.clock.move_to(max(self.clock.elapsed, self._attempt.ends_at))
+        self._attempt.stop(self._attempt.stop_at_end)
 
     async def stop(self, why: Stop) -> None:
-        """Tell the handler to stop: cancelled, timed out or draining."""
+        """Tell the handler to stop: cancelled, timed out, past its deadline or draining."""
         match why:
             case Stop.CANCELLED:
                 await self.cancel()
             case Stop.TIMED_OUT:
                 await self.time_out()
+            case Stop.PAST_DEADLINE:
+                await self.pass_deadline()
             case Stop.DRAINING:
                 await self.drain()
             case _:
                 raise TestKitError(
-                    f"invalid stop {why!r}: use Stop.CANCELLED, Stop.TIMED_OUT or Stop.DRAINING"
+                    f"invalid stop {why!r}: use Stop.CANCELLED, Stop.TIMED_OUT, "
+                    "Stop.PAST_DEADLINE or Stop.DRAINING"
                 )
 
     async def finish(self) -> None:
@@ -219,6 +237,8 @@ def run_handler(
     retries: int | None = None,
     last_checkpoint: object = None,
     steps: Mapping[str, object] | None = None,
+    signals: Mapping[str, object] | None = None,
+    skip_waits: bool = True,
     request: Mapping[str, object] | None = None,
     resources: Mapping[Any, object] | None = None,
     stop_at: StopAt | None = None,
@@ -237,7 +257,10 @@ def run_handler(
 
     `attempt` and `last_checkpoint` are as the handler is to see them; the attempts before this one
     have spent a retry each, unless `retries` says otherwise. `steps` are results, by key, of steps
-    that the handler does not take again. `options` are
+    that the handler does not take again, `signals` the payloads, by name, of signals that have been
+    sent. Child jobs run meanwhile, and waiting for them does not end the attempt. Nor does a sleep,
+    or a signal that has a `timeout`: that time is skipped, unless `skip_waits=False` has the job
+    parked there. A signal that has no `timeout` and was not sent always parks it. `options` are
     fields of the job's spec, as in `FakeCluster.submit`. `stop_at` stops the handler in mid-run;
     `raise_errors` raises what the handler raised. The clock is fake: `asyncio.sleep` in the handler
     takes no time. `draw`, `patience` and `max_bytes` are those of the FakeCluster. Raises
@@ -253,7 +276,10 @@ def run_handler(
         past = _initial_status(cluster, attempt, retries, checkpoint)
         if steps:
             past["steps"] = given_steps(steps, cluster.clock.text)
-        return cluster.create_with_status(manifest, past)
+        job = cluster.create_with_status(manifest, past)
+        for name, value in (signals or {}).items():
+            send_signal(cluster.simulator, job.record, name, value, "somebody")
+        return job
 
     cluster = FakeCluster(
         app,
@@ -263,6 +289,8 @@ def run_handler(
         patience=patience,
         max_bytes=max_bytes,
     )
+    cluster.holds_for_children = True  # this is one attempt, and children run in its time
+    cluster.skips_waits = skip_waits
     return HandlerCall(cluster, create, stop_at=stop_at, raise_errors=raise_errors)
 
 

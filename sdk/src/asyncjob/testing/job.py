@@ -3,13 +3,35 @@
 from collections.abc import Mapping, Sequence
 
 from asyncjob.app.context import Stop
-from asyncjob.json_types import Json, JsonObject, as_object
+from asyncjob.client.errors import JobStateError
+from asyncjob.free_json import is_same_json, normalize
+from asyncjob.json_types import Json, JsonObject, as_object, text
+from asyncjob.lifecycle.job_view import too_late_to_redrive
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.signals import (
+    MAX_SIGNAL_BYTES,
+    signal_entry,
+    signals_of,
+)
 from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.models import AsyncJob, AsyncJobStatus
 from asyncjob.models.job_status import HistoryEntry, JobError, Progress
+from asyncjob.testing.manifests import read_job_manifest
 from asyncjob.testing.simulator import Simulator
 from asyncjob.testing.store import JobRecord
+
+
+def send_signal(
+    simulator: Simulator, record: JobRecord, name: str, payload: object, sent_by: str
+) -> None:
+    """Send a job a signal, or find it sent; raises InvalidError where the API server refuses it."""
+    value = normalize(payload, what=f"signal {name!r}", max_bytes=MAX_SIGNAL_BYTES)
+    known = as_object(signals_of(record.spec).get(name))
+    if known and text(known, "sentBy") == sent_by and is_same_json(known.get("payload"), value):
+        return
+    sent = {**signals_of(record.spec), name: signal_entry(value, sent_by, simulator.now)}
+    read_job_manifest({**record.obj, "spec": {**record.spec, "signals": sent}}, exists=True)
+    simulator.change_spec(record, {"signals": sent})
 
 
 class FakeJob:
@@ -131,8 +153,22 @@ class FakeJob:
         self._simulator.change_spec(self.record, {"suspend": False})
 
     async def redrive(self) -> None:
-        """Run a dead letter again with fresh budgets."""
+        """Run a dead letter again with fresh budgets.
+
+        Raises JobStateError for one whose deadline has passed, as a client does.
+        """
+        if self._simulator.is_past_deadline(self.record):
+            view = self.record.view
+            raise JobStateError(too_late_to_redrive(view.name, view.deadline or ""))
         self._simulator.change_spec(self.record, {"redrive": self.record.view.redrives + 1})
+
+    async def signal(self, name: str, payload: object = None, *, sent_by: str = "somebody") -> None:
+        """Send it a signal, once for each name; a handler that waits for it goes on.
+
+        Repeating it changes nothing. Raises InvalidError for another of the same name, and for what
+        else the API server refuses.
+        """
+        send_signal(self._simulator, self.record, name, payload, sent_by)
 
     async def rerun(self) -> "FakeJob":
         """Return a new job that does the same again."""

@@ -4,7 +4,7 @@ They are checked, defaults are filled in, and unknown fields are refused.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -18,8 +18,14 @@ from asyncjob.free_json import normalize
 from asyncjob.json_types import Json, JsonObject, as_object, child, text
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models import AsyncJob, AsyncJobSpec, AsyncQueue
+from asyncjob.models.array import (
+    MAX_INLINE_BYTES,
+    MAX_SHARED_PAYLOAD_BYTES,
+    AsyncArray,
+    AsyncArraySpec,
+)
 from asyncjob.models.base import NAME_PATTERN
-from asyncjob.names import API_VERSION, JOB_KIND, MAX_NAME_LENGTH
+from asyncjob.names import API_VERSION, ARRAY_KIND, JOB_KIND, MAX_NAME_LENGTH
 
 Manifest = Mapping[str, Any] | str | BaseModel
 """A manifest as a mapping, as YAML or JSON text, or as a model."""
@@ -28,7 +34,7 @@ M = TypeVar("M", bound=BaseModel)
 
 _UNPROCESSABLE = 422
 _BAD_REQUEST = 400
-_NULLABLE_FIELDS = frozenset({"payload", "checkpoint", "result"})
+_NULLABLE_FIELDS = frozenset({"payload", "items", "checkpoint", "result"})
 
 
 def parse_documents(manifest: Manifest) -> list[JsonObject]:
@@ -50,6 +56,11 @@ def read_job_manifest(manifest: JsonObject, *, exists: bool = False) -> dict[str
     `exists` tells a change of a job from a new one: the API server's codes differ.
     """
     return _read_manifest(AsyncJob, manifest, _UNPROCESSABLE if exists else _BAD_REQUEST)
+
+
+def read_array_manifest(manifest: JsonObject, *, exists: bool = False) -> dict[str, Json]:
+    """Return the spec of an array as it is stored; raises InvalidError that names the field."""
+    return _read_manifest(AsyncArray, manifest, _UNPROCESSABLE if exists else _BAD_REQUEST)
 
 
 def read_queue_manifest(manifest: JsonObject) -> dict[str, Json]:
@@ -128,11 +139,18 @@ def _describe_validation_error(error: ValidationError) -> str:
 
 _MAX_PAYLOAD_BYTES = 1024 * 1024
 _POSITIONAL_FIELDS = {"type", "payload"}
+_SHORT_OPTIONS = {"retry": "retryPolicy", "timeout": "executionTimeoutSeconds"}
+_SHORT_JOB_OPTIONS = {**_SHORT_OPTIONS, "deadline": "deadlineSeconds"}
 _OPTION_FIELDS = {
     name: field.alias or name
     for name, field in AsyncJobSpec.model_fields.items()
     if name not in _POSITIONAL_FIELDS
-} | {"retry": "retryPolicy", "timeout": "executionTimeoutSeconds"}
+} | _SHORT_JOB_OPTIONS
+_ARRAY_OPTION_FIELDS = {
+    name: field.alias or name
+    for name, field in AsyncArraySpec.model_fields.items()
+    if name not in {"type", "items", "payload"}
+} | {**_SHORT_OPTIONS, "item_timeout": "itemTimeoutSeconds"}
 
 
 def build_job_manifest(
@@ -140,25 +158,55 @@ def build_job_manifest(
 ) -> JsonObject:
     """Return the manifest of a job.
 
-    `options` are fields of its spec in Python's spelling; `retry` and `timeout` are short for
-    retry_policy and execution_timeout_seconds. Raises TypeError for any other.
+    `options` are fields of its spec in Python's spelling; `retry`, `timeout` and `deadline` are
+    short for retry_policy, execution_timeout_seconds and deadline_seconds. Raises TypeError for any
+    other.
     """
-    unknown = sorted(set(options) - set(_OPTION_FIELDS))
-    if unknown:
-        raise TypeError(
-            f"a job has no {', '.join(unknown)}; it has {', '.join(sorted(_OPTION_FIELDS))}"
-        )
     spec: dict[str, Json] = {"type": type_}
     if payload is not None:
         spec["payload"] = normalize(payload, what="the payload", max_bytes=_MAX_PAYLOAD_BYTES)
+    return _manifest(JOB_KIND, name, spec | _option_fields("a job", options, _OPTION_FIELDS))
+
+
+def build_array_manifest(
+    name: str,
+    type_: str,
+    items: int | Iterable[object],
+    payload: object,
+    options: Mapping[str, object],
+) -> JsonObject:
+    """Return the manifest of an array of a number of items, or of a list of them.
+
+    `options` are as those of a job; `item_timeout` is short for item_timeout_seconds. Raises
+    TypeError for any other, and for items that are neither.
+    """
+    if isinstance(items, str | bytes | bool) or not isinstance(items, int | Iterable):
+        raise TypeError(f"{items!r} is neither a number of items nor a list of them")
+    source: dict[str, Json] = {"count": items} if isinstance(items, int) else {}
+    if not isinstance(items, int):
+        what, limit = "items.inline", MAX_INLINE_BYTES
+        source["inline"] = normalize([*items], what=what, max_bytes=limit)
+    spec: dict[str, Json] = {"type": type_, "items": source}
+    if payload is not None:
+        limit = MAX_SHARED_PAYLOAD_BYTES
+        spec["payload"] = normalize(payload, what="the payload", max_bytes=limit)
+    fields = _option_fields("an array", options, _ARRAY_OPTION_FIELDS)
+    return _manifest(ARRAY_KIND, name, spec | fields)
+
+
+def _option_fields(
+    what: str, options: Mapping[str, object], fields: Mapping[str, str]
+) -> dict[str, Json]:
+    """Return the fields of a spec that options stand for; raises TypeError for an unknown one."""
+    unknown = sorted(set(options) - set(fields))
+    if unknown:
+        raise TypeError(f"{what} has no {', '.join(unknown)}; it has {', '.join(sorted(fields))}")
     given = {name: value for name, value in options.items() if value is not None}
-    spec |= {_OPTION_FIELDS[name]: _option_json(name, value) for name, value in given.items()}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": JOB_KIND,
-        "metadata": {"name": name},
-        "spec": spec,
-    }
+    return {fields[name]: _option_json(name, value) for name, value in given.items()}
+
+
+def _manifest(kind: str, name: str, spec: JsonObject) -> JsonObject:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 def _option_json(name: str, value: object) -> Json:

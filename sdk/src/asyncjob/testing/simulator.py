@@ -8,22 +8,27 @@ Each step writes one version of one job, so that a test can stop between any two
 import asyncio
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from asyncjob.app.context import Stop
 from asyncjob.json_types import Json, child, integer
+from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.derived_jobs import rerun_name, rerun_spec
-from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import (
     PhaseChange,
     StatusFields,
     cancel_running_job,
     crash,
+    deadline_message,
     status_fields,
 )
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
+from asyncjob.lifecycle.waits import WaitedChild
+from asyncjob.testing.arrays.array_operator import FakeArrayOperator
+from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
 from asyncjob.testing.child_jobs import child_records
 from asyncjob.testing.errors import StuckError, TestKitError
@@ -133,6 +138,7 @@ class Simulator:
         self,
         services: FakeAttemptServices,
         queues: QueueStore,
+        arrays: FakeArrayStore,
         running: RunningAttempts,
         concurrency: int,
     ) -> None:
@@ -140,6 +146,10 @@ class Simulator:
         self._clock = services.clock
         self._store = services.store
         self._queues = queues
+        self._arrays = arrays
+        self._array_operator = FakeArrayOperator(
+            arrays, services.store, services.clock, self.change_spec
+        )
         self._running = running
         self._concurrency = concurrency
         self._processes = itertools.count(1)
@@ -158,6 +168,7 @@ class Simulator:
                 self._time_out,
                 self._claim,
                 self._apply_operator_decision,
+                self._array_operator.step,
             )
         )
 
@@ -169,12 +180,29 @@ class Simulator:
         timer = self._clock.next_timer()
         return min(times if timer is None else [*times, timer], default=None)
 
+    @property
+    def now(self) -> str:
+        """The time of the fake clock, as it is stored."""
+        return self._clock.text
+
+    def is_past_deadline(self, record: JobRecord) -> bool:
+        """Return whether the job's deadline has passed on the fake clock."""
+        return self._decision_input(record).is_past_deadline
+
     def change_spec(self, record: JobRecord, fields: Mapping[str, Json]) -> None:
         """Change control fields as a user does; a handler to be cancelled is stopped."""
         self._store.change_spec(record, {**record.spec, **fields})
         attempt = self._running.get(record.view.uid)
         if attempt and record.view.control.cancel:
             attempt.stop(Stop.CANCELLED)
+
+    def change_array(self, record: ArrayRecord, fields: Mapping[str, Json]) -> None:
+        """Change control fields of an array as a user does."""
+        self._arrays.change_spec(record, {**child(record.obj, "spec"), **fields})
+
+    def chunks_of(self, record: ArrayRecord) -> Sequence[JobRecord]:
+        """Return the jobs that run the items of an array, as far as they exist."""
+        return list(self._array_operator.chunks_of(record).values())
 
     def create_rerun(self, record: JobRecord, number: int) -> JobRecord:
         """Create the rerun and acknowledge the request; returns the job of its name."""
@@ -208,6 +236,9 @@ class Simulator:
         await attempt.abandon(0.0)
         if job.control.cancel:
             move = cancel_running_job(job, f"cancelled by spec.cancel; {_KILLED_MESSAGE}", now=now)
+        elif self.is_past_deadline(record):
+            message = f"{deadline_message(job)}; {_KILLED_MESSAGE}"
+            move = cancel_running_job(job, message, now=now, reason=Reason.DEADLINE_EXCEEDED)
         else:
             draw = self._services.draw
             move = crash(job, Reason.WORKER_CRASHED, _KILLED_MESSAGE, now=now, jitter_sample=draw)
@@ -255,7 +286,15 @@ class Simulator:
     def _claim(self) -> bool:
         if len(self._running) >= self._concurrency:
             return False
-        waiting = [record for record in self._store if self._is_claimable_here(record.view)]
+        chunks = sum(is_chunk_type(attempt.job.type) for attempt in self._running)
+        types: AbstractSet[str] = self._services.app.handlers.keys()
+        if chunks >= chunk_slots(self._concurrency):
+            types = {type_ for type_ in types if not is_chunk_type(type_)}
+        waiting = [
+            record
+            for record in self._store
+            if record.view.type in types and can_be_claimed(record.view)
+        ]
         if not waiting:
             return False
         record = max(waiting, key=lambda one: integer(one.spec, "priority"))
@@ -266,9 +305,6 @@ class Simulator:
         self._running.add(attempt)
         attempt.start()
         return True
-
-    def _is_claimable_here(self, job: JobView) -> bool:
-        return job.type in self._services.app.handlers and can_be_claimed(job)
 
     def _claim_fields(self, record: JobRecord) -> StatusFields:
         job = record.view
@@ -299,8 +335,17 @@ class Simulator:
         return False
 
     def _decide(self, record: JobRecord) -> StatusFields | RunAgain | WaitUntil | None:
+        return decide(self._decision_input(record))
+
+    def _decision_input(self, record: JobRecord) -> DecisionInput:
         timeout = self._queues.queue_timeout(record.view.queue)
-        return decide(DecisionInput(record, self._clock, timeout))
+        return DecisionInput(record, self._clock, timeout, self._is_over)
+
+    def _is_over(self, awaited: WaitedChild) -> bool:
+        if awaited.name not in self._store:
+            return True
+        job = self._store.get(awaited.name).view
+        return job.uid != awaited.uid or job.finished
 
     def _store_change(self, record: JobRecord, change: PhaseChange) -> None:
         self._store.change_status(record, status_fields(change, record.status))

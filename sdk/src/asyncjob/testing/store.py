@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
+from asyncjob.free_json import is_same_json
 from asyncjob.json_types import (
     Json,
     JsonObject,
@@ -25,20 +26,24 @@ from asyncjob.json_types import (
     text,
 )
 from asyncjob.lifecycle.job_view import JobView, read_job
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
+from asyncjob.lifecycle.signals import has_timed_out, is_signal_name, signals_of
 from asyncjob.lifecycle.step_records import steps_of
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.lifecycle.transitions import StatusCounter, Transition, find_transition
+from asyncjob.lifecycle.waits import waits_of, without_dropped
 from asyncjob.names import API_VERSION, JOB_KIND
 from asyncjob.rules import job_spec
 from asyncjob.rules.rule import Rule
+from asyncjob.rules.signal_policy import SIGNAL_NAME
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.errors import IllegalTransitionError, NotFakedError
 from asyncjob.testing.manifests import invalid_error, read_queue_manifest
 
+NO_STATUS: Final[JsonObject] = {}
 _REDRIVE: Final = (Phase.DEAD_LETTER, Phase.QUEUED)
-_BUDGET_COUNTERS: Final = (StatusCounter.RETRIES, StatusCounter.CRASHES, StatusCounter.RELEASES)
+_BUDGET_COUNTERS: Final = tuple(one for one in StatusCounter if one is not StatusCounter.ATTEMPT)
 
 
 def check_transition(name: str, before: JsonObject, after: JsonObject) -> None:
@@ -108,18 +113,37 @@ def check_new_spec(spec: JsonObject) -> None:
     _raise_first(_broken_shape_rules(spec))
     if integer(spec, "redrive") or integer(spec, "rerun"):
         _raise_first([job_spec.CONTROL_NOT_AT_CREATION])
+    if "signals" in spec:
+        _raise_first([job_spec.SIGNAL_NOT_AT_CREATION])
     for name, way_out in _UNSUPPORTED_SPEC_FIELDS.items():
         if spec.get(name):
             raise NotFakedError(f"the fake cluster does not implement spec.{name}: {way_out}")
 
 
-def check_spec_change(before: JsonObject, after: JsonObject, phase: Phase) -> None:
+def check_spec_change(
+    before: JsonObject, after: JsonObject, phase: Phase, status: JsonObject = NO_STATUS
+) -> None:
     """Raise InvalidError for a change of spec that the API server refuses."""
     _raise_first(_broken_shape_rules(after))
     _raise_first(
         rule for name, rule in _IMMUTABLE_FIELDS.items() if before.get(name) != after.get(name)
     )
     _raise_first(_broken_control_rules(before, after, phase))
+    _raise_first(_broken_signal_rules(signals_of(before), signals_of(after), phase, status))
+
+
+def _broken_signal_rules(
+    before: JsonObject, after: JsonObject, phase: Phase, status: JsonObject
+) -> Iterator[Rule]:
+    added = after.keys() - before.keys()
+    if not all(map(is_signal_name, after)):
+        yield SIGNAL_NAME
+    if not all(is_same_json(after.get(name), signal) for name, signal in before.items()):
+        yield job_spec.SIGNAL_ONCE
+    if added and phase in FINISHED_PHASES:
+        yield job_spec.SIGNAL_UNFINISHED
+    if any(has_timed_out(status, name) for name in added):
+        yield job_spec.SIGNAL_IN_TIME
 
 
 def _broken_shape_rules(spec: JsonObject) -> Iterator[Rule]:
@@ -163,7 +187,7 @@ def _raise_first(broken: Iterator[Rule] | list[Rule]) -> None:
         raise invalid_error(rule.message_text)
 
 
-_COUNTERS = ("attempt", "retries", "crashes", "releases", "redrives", "reruns")
+_COUNTERS = ("attempt", "retries", "crashes", "releases", "parks", "redrives", "reruns")
 _CONFLICT = 409
 _NOT_FOUND = 404
 
@@ -219,7 +243,7 @@ class FakeJobStore:
     def get(self, name: str) -> JobRecord:
         """Return a job; raises NotFoundError."""
         if name not in self._records:
-            raise ObjectNotFoundError(f'asyncjobs "{name}" not found', status=_NOT_FOUND)
+            raise _not_found(name)
         return self._records[name]
 
     def create(
@@ -237,7 +261,7 @@ class FakeJobStore:
         obj: JsonObject = {
             "apiVersion": API_VERSION,
             "kind": JOB_KIND,
-            "metadata": {**metadata, **self._new_identity(), "namespace": self._namespace},
+            "metadata": {**metadata, **self.new_identity(), "namespace": self._namespace},
             "spec": spec,
             "status": {**fresh, **(status or {})},
         }
@@ -247,16 +271,22 @@ class FakeJobStore:
         return record
 
     def change_spec(self, record: JobRecord, spec: JsonObject) -> None:
-        """Store a user's change; raises InvalidError for one that the API server refuses."""
-        if spec == record.spec:
+        """Store a user's change; raises InvalidError for one that the API server refuses.
+
+        Raises ObjectNotFoundError for a job that has been deleted, as chunks of arrays are.
+        """
+        self.get(record.view.name)
+        if is_same_json(spec, record.spec):
             return
-        check_spec_change(record.spec, spec, record.view.phase)
+        check_spec_change(record.spec, spec, record.view.phase, record.status)
         self._write(record, {"spec": spec})
 
     def change_status(self, record: JobRecord, fields: Mapping[str, Json]) -> None:
         """Replace fields of the status whole; None removes one. Raises IllegalTransitionError."""
         merged = {**record.status, **fields}
         status = {name: value for name, value in merged.items() if value is not None}
+        if waits := waits_of(status):
+            status["waits"] = without_dropped(waits)
         before = record.status
         check_transition(record.view.name, before, status)
         self._write(record, {"status": status})
@@ -265,13 +295,22 @@ class FakeJobStore:
             record.phases.append(record.view.phase)
         self._update_claimable_since(record)
 
+    def delete(self, record: JobRecord) -> None:
+        """Delete a job; who still has its record can do nothing with it any more."""
+        del self._records[self.get(record.view.name).view.name]
+
     def _write(self, record: JobRecord, parts: JsonObject) -> None:
-        self._version += 1
-        metadata = {**child(record.obj, "metadata"), "resourceVersion": str(self._version)}
+        metadata = {**child(record.obj, "metadata"), "resourceVersion": self.next_version()}
         record.versions.append({**record.obj, **parts, "metadata": metadata})
         self._update_claimable_since(record)
 
-    def _new_identity(self) -> JsonObject:
+    def next_version(self) -> str:
+        """Return the version of the next write of any object."""
+        self._version += 1
+        return str(self._version)
+
+    def new_identity(self) -> JsonObject:
+        """Return what makes a new object of any kind another one than all before."""
         self._version += 1
         return {
             "uid": f"00000000-0000-4000-8000-{self._version:012d}",
@@ -284,6 +323,10 @@ class FakeJobStore:
             record.claimable_since = None
         elif record.claimable_since is None:
             record.claimable_since = self._clock.elapsed
+
+
+def _not_found(name: str) -> ObjectNotFoundError:
+    return ObjectNotFoundError(f'asyncjobs "{name}" not found', status=_NOT_FOUND)
 
 
 def is_claimable(job: JobView) -> bool:

@@ -10,12 +10,14 @@ import kopf
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.names import (
+    ARRAYS,
     CRON_JOB_LABEL,
     CRON_JOBS,
     GROUP,
     JOBS,
     QUEUES,
     VERSION,
+    array_path,
     collection_path,
     cron_job_path,
 )
@@ -26,12 +28,12 @@ from asyncjob_operator.kopf_handlers import PEERING_IDENTITY
 from asyncjob_operator.kube import paths
 from asyncjob_operator.kube.kopf_session import KopfSession, watch_only
 from asyncjob_operator.kube.preflight import Findings
-from asyncjob_operator.operator import start_cron_job_loops
+from asyncjob_operator.operator import start_array_loops, start_cron_job_loops
 from asyncjob_operator.supervision import TaskSupervisor
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from support.parts.vitals import loop_health, quarantine
 from support.rights.happening import happens
-from support.rights.preparation import create_cron_job, create_job, create_queue
+from support.rights.preparation import create_array, create_cron_job, create_job, create_queue
 from support.rights.principals import Principal, WatchCountingSession
 from support.rights.probes.operating import operating
 from support.rights.probes.probe import ProbeSetup, Run
@@ -171,6 +173,41 @@ async def triggers(principal: Principal, _: ProbeSetup, name: str) -> None:
             return len(runs) > 1 and "MODIFIED" in seen
 
         await happens(ran, *loops.by_name.values(), by_kopf(principal, session, CRON_JOBS, sink))
+
+
+async def runs_an_array(principal: Principal, _: ProbeSetup, name: str) -> None:
+    """Have the operator see an array, cut it into chunks, and see that the status has changed."""
+    await _look_after_array(principal, name, lambda status: "open" in status)
+
+
+async def removes_an_array(principal: Principal, _: ProbeSetup, name: str) -> None:
+    """Have the operator end an array, and delete it after no time."""
+    spec = {"cancel": True, "ttlSecondsAfterFinished": 0}
+    await _look_after_array(principal, name, lambda status: status is None, **spec)
+
+
+async def _look_after_array(
+    principal: Principal, name: str, is_done: Callable[[Any], bool], **spec: Any
+) -> None:
+    create_array(principal, name, **spec)
+    path = array_path(principal.namespace, name)
+    async with operating(principal) as (parts, session):
+        loops = Loops()
+        start_array_loops(parts, loops.tasks, Findings())
+        seen: list[str | None] = []
+
+        def sink(kind: str | None, obj: JsonObject) -> None:
+            seen.append(kind)
+            parts.kopf_collections[ARRAYS].on_event(kind, obj)
+
+        def done() -> bool:
+            labels = {"metadata": {"labels": {"touched": str(len(seen))}}}
+            principal.admin.merge(path, labels)
+            found = principal.admin.get(path)
+            status = found.object()["status"] if found.accepted else None
+            return is_done(status) and "MODIFIED" in seen
+
+        await happens(done, *loops.by_name.values(), by_kopf(principal, session, ARRAYS, sink))
 
 
 async def sees_new_jobs(principal: Principal, _: ProbeSetup, name: str) -> None:

@@ -9,10 +9,12 @@ from starlette.datastructures import Headers
 
 from asyncjob.kube.informer import UNOBSERVED
 from asyncjob.models.job import PayloadSource
+from asyncjob.names import ARRAYS as ARRAY_KIND
 from asyncjob.names import CRON_JOBS as CRON_KIND
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
 from asyncjob.names import VOUCH_VERB, collection_path
+from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.submission import Submission
 from asyncjob_gateway.auth import rights
 from asyncjob_gateway.auth.authentication import Caller, TokenAuthenticator
@@ -23,20 +25,40 @@ from asyncjob_gateway.telemetry import GatewayMetrics
 from asyncjob_operator.kube.paths import leases_path
 from support.rights.happening import happens
 from support.rights.model import Right
-from support.rights.preparation import create_cron_job, create_job, create_queue
+from support.rights.preparation import (
+    create_array,
+    create_cron_job,
+    create_job,
+    create_queue,
+)
 from support.rights.principals import Principal
-from support.rights.probes.probe import CRONS, JOBS, QUEUES, Probe, ProbeSetup, Run, on_leases, ours
+from support.rights.probes.probe import (
+    ARRAYS,
+    CRONS,
+    JOBS,
+    QUEUES,
+    Probe,
+    ProbeSetup,
+    Run,
+    on_leases,
+    ours,
+)
 
 MANY: Final = 1000.0
+_KINDS: Final = (JOB_KIND, QUEUE_KIND, CRON_KIND, ARRAY_KIND)
+_WANTED: Final = {"type": "echo", "items": {"count": 1}}
 SECRET: Final = PayloadSource.model_validate({"secretKeyRef": {"name": "orders", "key": "payload"}})
 
 
 async def keeps(principal: Principal, _ground: ProbeSetup, _: str) -> None:
-    """Keep jobs, queues, cron jobs and workers of a namespace in sight."""
+    """Keep jobs, queues, cron jobs, arrays and workers of a namespace in sight."""
     where, view = principal.namespace, NamespaceCache(principal.namespace)
     sights = Counter(
         [
-            *(collection_path(where, kind) for kind in (JOB_KIND, QUEUE_KIND, CRON_KIND)),
+            *(
+                collection_path(where, kind)
+                for kind in (JOB_KIND, QUEUE_KIND, CRON_KIND, ARRAY_KIND)
+            ),
             leases_path(where),
         ]
     )
@@ -81,7 +103,7 @@ async def asks_for_rights(principal: Principal, _ground: ProbeSetup, _: str) -> 
         )
 
 
-_KEEPS: Final = Probe("keep jobs, queues, cron jobs and workers in sight", keeps)
+_KEEPS: Final = Probe("keep jobs, queues, cron jobs, arrays and workers in sight", keeps)
 _GET: Final = Probe("show a job", operation(lambda do, name: do.get(name), create_job))
 _SUBMIT: Final = Probe("submit a job", operation(lambda do, _: do.submit(Submission(type="echo"))))
 _CANCEL: Final = Probe(
@@ -103,6 +125,15 @@ _RESUME_BARE: Final = Probe(
     operation(lambda do, name: do.set_paused(name, paused=False)),
 )
 _CRON: Final = Probe("show a cron job", operation(lambda do, n: do.cron_job(n), create_cron_job))
+_ARRAY: Final = Probe("show an array", operation(lambda do, n: do.array(n), create_array))
+_SUBMIT_ARRAY: Final = Probe(
+    "submit an array",
+    operation(lambda do, n: do.submit_array(ArraySubmission.model_validate(_WANTED | {"name": n}))),
+)
+_SUSPEND_ARRAY: Final = Probe(
+    "suspend an array",
+    operation(lambda do, n: do.set_array_suspended(n, suspended=True), create_array),
+)
 _TRIGGER: Final = Probe(
     "trigger a cron job", operation(lambda do, n: do.trigger(n), create_cron_job)
 )
@@ -111,6 +142,7 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(JOBS, "list watch", _KEEPS),
     **ours(QUEUES, "list watch", _KEEPS),
     **ours(CRONS, "list watch", _KEEPS),
+    **ours(ARRAYS, "list watch", _KEEPS),
     **on_leases("list watch", _KEEPS),
     **ours(JOBS, "get", _GET),
     **ours(JOBS, "create", _SUBMIT),
@@ -121,6 +153,9 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(QUEUES, "create", _PAUSE_BARE),
     **ours(CRONS, "get", _CRON),
     **ours(CRONS, "patch", _TRIGGER),
+    **ours(ARRAYS, "get", _ARRAY),
+    **ours(ARRAYS, "create", _SUBMIT_ARRAY),
+    **ours(ARRAYS, "patch", _SUSPEND_ARRAY),
 }
 
 CALLERS: Final[Mapping[Right, Probe]] = {

@@ -69,6 +69,7 @@ async def operating(principal: Principal) -> AsyncIterator[tuple[Components, Wat
                 parts.job_reconcilers,
                 parts.admission_reconcilers,
                 parts.cron_job_reconcilers,
+                parts.array_reconcilers,
             ):
                 await dispatch.drain(DRAIN_SECONDS)
 

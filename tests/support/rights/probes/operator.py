@@ -6,13 +6,14 @@ from typing import Final
 from asyncjob.names import OPERATE_VERB, OPERATOR_LEASE
 from support.rights.model import Right
 from support.rights.probes import following, operating
-from support.rights.probes.probe import CRONS, JOBS, QUEUES, Probe, on_leases, ours
+from support.rights.probes.probe import ARRAYS, CRONS, JOBS, QUEUES, Probe, on_leases, ours
 
 _CANCELS: Final = Probe("cancel a job on request", operating.cancels)
 _ADMITS: Final = Probe(
     "admit a job to a queue with a limit, whoever else has changed the queue", operating.admits
 )
 _SCHEDULES: Final = Probe("see a cron job and create the job of its trigger", following.triggers)
+_ARRAYS: Final = Probe("cut an array into chunks", following.runs_an_array)
 _PODS: Final = Probe("follow worker pods", following.follows("pods"))
 _LEASES: Final = Probe("follow workers' Leases", following.follows("leases"))
 _POLICIES: Final = Probe("say which policies are not in force", operating.sees_policies)
@@ -31,6 +32,9 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(QUEUES, "list watch", Probe("follow queues", following.sees_queues)),
     **ours(CRONS, "get list watch", _SCHEDULES),
     **ours(f"{CRONS}/status", "patch", _SCHEDULES),
+    **ours(ARRAYS, "get list watch", _ARRAYS),
+    **ours(f"{ARRAYS}/status", "patch", _ARRAYS),
+    **ours(ARRAYS, "delete", Probe("remove an array after its time", following.removes_an_array)),
     **on_leases("get", Probe("confirm that a worker was replaced", operating.confirms_worker)),
     **on_leases("list watch", _LEASES),
     **on_leases(

@@ -53,13 +53,16 @@ async def _output(process: asyncio.subprocess.Process, lines: int, sent: bytes) 
     return out.decode().splitlines()
 
 
+_PLURALS = {"aa": "asyncarrays", "acj": "asynccronjobs", "aq": "asyncqueues"}
+
+
 def watches(kind: str, prepare: Preparation) -> Run:
     """Return a probe that watches: the table's head and one row are listed, a change comes next."""
 
     async def run(principal: Principal, setup: ProbeSetup, name: str) -> None:
         made = prepare(principal, name)
         path = f"/apis/asyncjob.dev/v1alpha1/namespaces/{principal.namespace}"
-        plural = f"async{'queues' if kind == 'aq' else 'cronjobs'}"
+        plural = _PLURALS[kind]
         stop = threading.Event()
 
         def touch() -> None:
@@ -117,6 +120,12 @@ async def cancels(principal: Principal, setup: ProbeSetup, name: str) -> None:
     life(principal, name, setup.worker).create()
     async with await _connect(principal) as client:
         await client.cancel(name)
+
+
+async def signals(principal: Principal, setup: ProbeSetup, name: str) -> None:
+    life(principal, name, setup.worker).create()
+    async with await _connect(principal) as client:
+        await client.signal(name, "approval", payload=True)
 
 
 async def lists_workers(principal: Principal, _ground: ProbeSetup, _: str) -> None:

@@ -12,6 +12,7 @@ from support.rights.model import Right
 from support.rights.principals import Principal
 
 JOBS, QUEUES, CRONS = "asyncjobs", "asyncqueues", "asynccronjobs"
+ARRAYS = "asyncarrays"
 LEASES = "leases"
 COORDINATION = "coordination.k8s.io"
 

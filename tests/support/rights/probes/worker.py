@@ -4,9 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from asyncjob.names import (
+    CAPABILITIES_ANNOTATION,
+    OPERATOR_LEASE,
+    announce_capabilities,
+    collection_path,
+)
 from asyncjob.names import JOBS as JOB_KIND
 from asyncjob.names import QUEUES as QUEUE_KIND
-from asyncjob.names import collection_path
 from asyncjob_worker.leases.registration import leases_path
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
@@ -14,8 +19,9 @@ from asyncjob_worker.tracing import NO_TRACING
 from asyncjob_worker.worker import Worker
 from support.rights.happening import happens
 from support.rights.model import Right
-from support.rights.preparation import create_job, has_succeeded
+from support.rights.preparation import create_job, has_succeeded, phase
 from support.rights.principals import Principal
+from support.rights.probes.operating import ELECTIONS
 from support.rights.probes.probe import JOBS, QUEUES, Probe, ProbeSetup, Run, on_leases, ours
 from support.rights.worker_app import app
 
@@ -56,6 +62,30 @@ def source(field: str) -> dict[str, Any]:
     return {"payloadFrom": {field: {"name": SOURCE, "key": "payload"}}}
 
 
+async def park(principal: Principal, _: ProbeSetup, name: str) -> None:
+    """Have a worker park a job, as the leader whose Lease lies in another namespace allows."""
+    leases, leader = leases_path(ELECTIONS), "leader"
+    lease = {
+        "metadata": {
+            "name": OPERATOR_LEASE,
+            "annotations": {CAPABILITIES_ANNOTATION: announce_capabilities(leader)},
+        },
+        "spec": {"holderIdentity": leader},
+    }
+    principal.admin.delete(f"{leases}/{OPERATOR_LEASE}")
+    principal.admin.create(leases, lease).object()
+    create_job(principal, name, queue=name, type="sleeper")
+    settings = Settings(queue=name, operator_namespace=ELECTIONS, stop_grace_seconds=0.1)
+    try:
+        async with await principal.session() as session:
+            worker = Worker(
+                app, settings, session, principal.holder, metrics=Metrics(), tracing=NO_TRACING
+            )
+            await happens(lambda: phase(principal, name) == "Scheduled", worker.run)
+    finally:
+        principal.admin.delete(f"{leases}/{OPERATOR_LEASE}")
+
+
 _RUNS: Final = Probe("announce itself, see the queue and its workers, and run a job", runs())
 _PARENT: Final = Probe("submit a child and wait for it", runs("parent"))
 _SECRET: Final = Probe("read a payload from a Secret", runs(**source("secretKeyRef")))
@@ -71,4 +101,11 @@ RIGHTS: Final[Mapping[Right, Probe]] = {
     Right("", "configmaps", "get"): _CONFIG_MAP,
 }
 
-PROBES: Final = {("asyncjob-worker-rich", "asyncjob-worker-rich"): RIGHTS}
+_PARK: Final = Probe("park a job that sleeps", park)
+
+PROBES: Final = {
+    ("asyncjob-worker-rich", "asyncjob-worker-rich"): RIGHTS,
+    ("asyncjob-worker-rich", "asyncjob-worker-rich-leader"): on_leases(
+        "list", _PARK, OPERATOR_LEASE
+    ),
+}

@@ -10,19 +10,19 @@ Each priority has a bucket, and within it each type with a limit of its own has 
 jobs that cannot be claimed now are not examined again and again. Pure: time is an argument.
 """
 
-import hashlib
 import itertools
-import struct
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from operator import add, gt
+from functools import partial
 from typing import Final, TypeVar
 
 from asyncjob.lifecycle.claim import Candidate
+from asyncjob.shards import shard_of
+from asyncjob_worker.claiming.partitions import PARTITIONS, Ranks, partition_of
+from asyncjob_worker.claiming.selection import JobSelection, Source
+from asyncjob_worker.claiming.watched_jobs import WatchedJobs
 
 SortKey = TypeVar("SortKey", int, float)
 
@@ -30,10 +30,6 @@ ExcludedTypes = AbstractSet[str]
 """Types with a limit of their own that run as many jobs as it allows."""
 
 NO_TYPES: Final[ExcludedTypes] = frozenset()
-
-PARTITIONS = 1024
-"""Jobs are hashed into this many partitions. When workers come or go, only the ranks of the
-partitions are computed again, however many jobs there are."""
 
 MAX_STALE_ENTRIES = 1024
 """Queues are compacted once they hold more names without a job than this plus the number of
@@ -61,8 +57,11 @@ class Backlog:
         self._limit = limit
         self._limited_types = frozenset(limited_types)
         self._arrivals = itertools.count()
-        self._ranks: Sequence[int] = [0] * PARTITIONS
+        self._ranks: Ranks = [0] * PARTITIONS
+        self._ranks_by_shard: Sequence[int] | None = None
+        self._ranks_by_source: Mapping[Source, Ranks] = {}
         self._candidates: dict[str, Candidate] = {}
+        self._watched = WatchedJobs()
         self._buckets: dict[int, PriorityBucket] = {}
         self._entries = 0
         self._ageing_seconds: int | None = None
@@ -72,38 +71,90 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._candidates)
 
-    def put(self, candidate: Candidate, now: float) -> None:
-        """Add a job, or a newer version of it; beyond the limit it is left for a later list."""
+    def put(self, candidate: Candidate, now: float, selection: JobSelection | None = None) -> None:
+        """Add a job, or a newer version of it; beyond the limit it is left for a later list.
+
+        `selection` is that of the watch; None for the watch of all jobs.
+        """
+        moved = self.is_shared_out and self._watched.add(candidate.name, selection)
+        self._insert(candidate, now, moved=moved)
+
+    def put_back(self, candidate: Candidate, now: float) -> None:
+        """Put back a job whose claim could not be sent, unless a newer version is here by now."""
+        if candidate.name not in self._candidates:
+            self._insert(candidate, now)
+
+    def _insert(self, candidate: Candidate, now: float, *, moved: bool = False) -> None:
         known = self._candidates.get(candidate.name)
         if known is None and len(self._candidates) >= self._limit:
             self.overflowed = True
             return
         self._candidates[candidate.name] = candidate
         self._record_arrival(candidate.name, now)
-        if known is None or self._position(known) != self._position(candidate):
+        if moved or known is None or self._position(known) != self._position(candidate):
             self._enqueue(candidate, now)
-
-    def put_back(self, candidate: Candidate, now: float) -> None:
-        """Put back a job whose claim could not be sent, unless a newer version is here by now."""
-        if candidate.name not in self._candidates:
-            self.put(candidate, now)
 
     def drop(self, name: str) -> None:
         """Remove a job that is no longer queued. Its name stays in its queue until popped."""
         self._candidates.pop(name, None)
         self._ageing_periods.pop(name, None)
+        self._watched.forget(name)
+
+    def drop_from(self, selection: JobSelection | None, name: str) -> None:
+        """Remove a job that has left the selection of a watch, unless another knows it."""
+        if not self._watched.leave(name, selection):
+            self.drop(name)
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether jobs may be known by watches of a part of them."""
+        return bool(self._ranks_by_source)
+
+    def version_of(self, name: str) -> str | None:
+        """Return the version of a job that is here; None if there is none."""
+        known = self._candidates.get(name)
+        return None if known is None else known.resource_version
+
+    def holds(self, selection: JobSelection) -> bool:
+        """Return whether there is a job that is known by this watch."""
+        return any(name in self._candidates for name in self._watched.names(selection))
+
+    def drop_selection(self, selection: JobSelection | None) -> None:
+        """Remove the jobs that only this watch, or that of all jobs, knows: it has ended."""
+        for name in self._watched.end(selection):
+            self.drop(name)
 
     def clear(self) -> None:
         """Remove all jobs."""
         self._candidates.clear()
         self._ageing_periods.clear()
+        self._watched.clear()
         self._buckets.clear()
         self._entries = 0
         self.overflowed = False
 
-    def reassign(self, ranks: Sequence[int], now: float) -> None:
-        """Queue all jobs again by these ranks, because the live workers have changed."""
+    def reassign(
+        self, ranks: Ranks, now: float, ranks_by_shard: Sequence[int] | None = None
+    ) -> None:
+        """Queue all jobs again by these ranks, because the live workers have changed.
+
+        With `ranks_by_shard` those hold for jobs without a priority.
+        """
         self._ranks = ranks
+        self._ranks_by_shard = ranks_by_shard
+        self._enqueue_all(now)
+
+    def reassign_sources(self, ranks: Mapping[Source, Ranks], now: float) -> None:
+        """Queue jobs by the ranks of the sources that they are known from.
+
+        Without any there is only the watch of all jobs, and it is not kept who has told of a job.
+        """
+        if not ranks:
+            self._watched = WatchedJobs()
+        elif not self.is_shared_out:
+            for name in self._candidates:
+                self._watched.add(name, None)
+        self._ranks_by_source = ranks
         self._enqueue_all(now)
 
     def set_priority_ageing(self, seconds: int | None, now: float) -> None:
@@ -197,8 +248,25 @@ class Backlog:
             self._compact()
         priority, key = self._position(candidate)
         bucket = self._buckets.setdefault(priority, PriorityBucket())
-        rank = self._ranks[partition_of(candidate.name)]
-        bucket.add(key, candidate.name, rank, now, next(self._arrivals))
+        bucket.add(key, candidate.name, self._rank(candidate), now, next(self._arrivals))
+
+    def _rank(self, candidate: Candidate) -> int:
+        if not self.is_shared_out:
+            return self._rank_among_all(candidate)
+        watches = self._watched.watches_of(candidate.name)
+        ranks = [self._rank_from(selection, candidate) for selection in watches]
+        return min(ranks) if ranks else self._rank_among_all(candidate)
+
+    def _rank_from(self, selection: JobSelection | None, candidate: Candidate) -> int:
+        source = None if selection is None else selection.source
+        if source is None:
+            return self._rank_among_all(candidate)
+        return self._ranks_by_source[source][partition_of(candidate.name)]
+
+    def _rank_among_all(self, candidate: Candidate) -> int:
+        if self._ranks_by_shard is not None and not candidate.priority:
+            return self._ranks_by_shard[shard_of(candidate.name)]
+        return self._ranks[partition_of(candidate.name)]
 
 
 @dataclass(slots=True)
@@ -326,26 +394,3 @@ def _deduplicated(
         if is_wanted(name):
             first.setdefault(name, sort_key)
     return [(sort_key, name) for name, sort_key in first.items()]
-
-
-def assign_partitions(worker: str, workers: Iterable[str]) -> Sequence[int]:
-    """Return this worker's rank for each partition: 0 where it owns the jobs."""
-    own_scores, ranks = _scores(worker), [0] * PARTITIONS
-    for other in {*workers} - {worker}:
-        ranked_higher = map(gt, _scores(other), own_scores)
-        ranks = list(map(add, ranks, ranked_higher))
-    return ranks
-
-
-# Bounded: at 45 KB each, the scores of workers long gone took up to 184 MB.
-@lru_cache(maxsize=128)
-def _scores(worker: str) -> Sequence[int]:
-    """Return a worker's score for each partition; the worker with the highest has rank 0."""
-    # Not a checksum: being linear, it would give some workers no partition at all.
-    digest = hashlib.shake_128(worker.encode()).digest(PARTITIONS * 8)
-    return struct.unpack(f"{PARTITIONS}Q", digest)
-
-
-def partition_of(name: str) -> int:
-    """Return the partition of a job, by its name."""
-    return zlib.crc32(name.encode()) % PARTITIONS

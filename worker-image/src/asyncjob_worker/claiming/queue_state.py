@@ -4,13 +4,14 @@ The AsyncQueue says whether claims are paused or limited, and holds the defaults
 counts as live while its Lease keeps changing, by this process's own clock.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from asyncjob.json_types import JsonObject, child, flag, opt_integer, text
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.policy import DEFAULT_CANCEL_GRACE_SECONDS, PolicyLayer, read_policy_layer
 from asyncjob.names import QUEUE_LABEL
+from asyncjob.shards import SHARDS
 from asyncjob.worker_lease import read_worker_lease
 from asyncjob_worker.leases.registration import LIVE_RENEWAL_INTERVALS
 
@@ -61,7 +62,8 @@ class QueueState:
 class LiveWorkers:
     """The live workers of the queue; `on_change` is called when they change.
 
-    `interval` is that of Lease renewals, in seconds; `clock` gives seconds.
+    `interval` is that of Lease renewals, in seconds; `clock` gives seconds. `types` are those that
+    this worker has announced.
     """
 
     def __init__(
@@ -70,12 +72,18 @@ class LiveWorkers:
         interval: float,
         clock: Callable[[], float],
         on_change: Callable[[], None],
+        types: Iterable[str] = (),
     ) -> None:
+        self._kind = frozenset(types), SHARDS
         self._holder = holder
         self._interval = interval
         self._clock = clock
         self._on_change = on_change
         self._observed: dict[str, tuple[str, str, float]] = {}
+        self._kinds: dict[str, tuple[frozenset[str], int]] = {}
+        """By the name of the Lease, what a worker can do: its types, and how many shards it knows
+        of; none before there were any."""
+
         self._live: frozenset[str] = frozenset({holder.worker})
         self.synced = False
 
@@ -84,12 +92,23 @@ class LiveWorkers:
         """Identities of the live workers, this one included."""
         return self._live
 
+    @property
+    def peers(self) -> frozenset[str]:
+        """Identities of the live workers of the same types that know shards, this one included."""
+        alike = {
+            worker
+            for name, (worker, _, _) in self._observed.items()
+            if self._kinds.get(name) == self._kind
+        }
+        return self._live & alike | {self._holder.worker}
+
     def replace(self, objects: Sequence[JsonObject]) -> None:
         """Replace the known Leases by a list."""
         names = {_lease_name(lease) for lease in objects}
         self._observed = {
             name: observed for name, observed in self._observed.items() if name in names
         }
+        self._kinds = {name: kind for name, kind in self._kinds.items() if name in names}
         for lease in objects:
             self._observe(lease)
         first, self.synced = not self.synced, True
@@ -99,6 +118,7 @@ class LiveWorkers:
         """Apply a change of one Lease."""
         if event.type == "DELETED":
             self._observed.pop(_lease_name(event.object), None)
+            self._kinds.pop(_lease_name(event.object), None)
         else:
             self._observe(event.object)
         self.refresh()
@@ -130,6 +150,7 @@ class LiveWorkers:
         seen, known = (view.claiming_worker, view.renew_time), self._observed.get(view.name)
         if known is None or known[:2] != seen:
             self._observed[view.name] = (*seen, self._clock())
+            self._kinds[view.name] = frozenset(view.types or ()), view.shards
 
 
 def worker_leases_params(queue: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ isolation of jobs that have crashed before allow.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final
 
@@ -41,7 +42,8 @@ class ClaimSelector:
 
     A job that has crashed before starts alone in its process: it may be a poison pill, or it has
     run beside one and must not be charged with another crash. At most one such job runs at a time.
-    `limits` is the greatest number of jobs of a type that run at a time.
+    `limits` is the greatest number of jobs of a type that run at a time; of the types of
+    `chunk_types` together `chunk_limit` run at most.
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class ClaimSelector:
         clock: Callable[[], float],
         relist: Callable[[], None],
         limits: Mapping[str, int] = MappingProxyType({}),
+        chunk_types: AbstractSet[str] = frozenset(),
+        chunk_limit: int = 0,
     ) -> None:
         self._backlog = backlog
         self._min_takeover_delay = backlog.takeover_delay
@@ -62,6 +66,9 @@ class ClaimSelector:
         self._clock = clock
         self._relist = relist
         self._limits = limits
+        self._chunk_types = chunk_types
+        self._chunk_limit = chunk_limit
+        self._running_chunks = 0
         self._running_by_type: Counter[str] = Counter()
         self._excluded_types: set[str] = set()
         self._crashed_job: Candidate | None = None
@@ -123,7 +130,10 @@ class ClaimSelector:
         With a slow API server the takeover delay grows: otherwise a worker takes over jobs whose
         owners are still waiting for the answers to their claims.
         """
-        self._round_trip += _ROUND_TRIP_WEIGHT * (seconds - self._round_trip)
+        is_first = not self._round_trip and self._backlog.is_shared_out
+        # Of many workers each claims seldom: it would know late that the API server is slow.
+        weight = 1.0 if is_first else _ROUND_TRIP_WEIGHT
+        self._round_trip += weight * (seconds - self._round_trip)
         takeover_delay = min(TAKEOVER_ROUND_TRIPS * self._round_trip, MAX_TAKEOVER_DELAY_SECONDS)
         self._backlog.takeover_delay = max(self._min_takeover_delay, takeover_delay)
         if not won:
@@ -187,6 +197,10 @@ class ClaimSelector:
             self._crashed_job, self._alone_since = candidate, now
         else:
             self._other_jobs.append(candidate)
+        if candidate.type in self._chunk_types:
+            self._running_chunks += 1
+            if self._running_chunks >= self._chunk_limit:
+                self._excluded_types |= self._chunk_types
         limit = self._limits.get(candidate.type)
         if limit is not None:
             self._running_by_type[candidate.type] += 1
@@ -208,6 +222,11 @@ class ClaimSelector:
 
     def _release_type(self, type_: str) -> bool:
         """Return whether the type may be selected again after it was excluded."""
+        if type_ in self._chunk_types:
+            self._running_chunks -= 1
+            was_full = bool(self._excluded_types & self._chunk_types)
+            self._excluded_types -= self._chunk_types
+            return was_full
         if type_ not in self._limits:
             return False
         self._running_by_type[type_] -= 1

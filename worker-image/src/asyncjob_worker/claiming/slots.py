@@ -30,6 +30,11 @@ class IdleSlots:
         self._woken: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether a slot waits."""
+        return bool(self._waiting)
+
     def wake_one(self) -> None:
         """Wake a slot, unless one has been woken that has not looked yet."""
         if self._woken is None and self._waiting:
@@ -96,6 +101,11 @@ class Slots:
     def wake(self) -> None:
         """Let an idle slot select again: the backlog or the queue has changed."""
         self._idle.wake_one()
+
+    @property
+    def has_idle(self) -> bool:
+        """Whether a slot has nothing to do."""
+        return self._idle.any
 
     def on_abandoned(self, held: HeldJob) -> None:
         """Record that an abandoned handler's outcome is written: it holds up no other job."""

@@ -1,4 +1,4 @@
-"""Keeps the backlog in step with the API server: a watch of the queue's queued jobs.
+"""Keeps the backlog in step with the API server: a watch of the queue's queued jobs, or of a part.
 
 It is requested as a Table, because the printer columns are all that choosing a job needs.
 """
@@ -19,14 +19,14 @@ from asyncjob import columns
 from asyncjob.errors import ApiError, ExpiredError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, as_object, items, text
 from asyncjob.kube import KubeSession, WatchEvent
-from asyncjob.kube.informer import WatchObserver
 from asyncjob.kube.pacing import event_loop_pacer
 from asyncjob.kube.watch import open_watch, read_events
 from asyncjob.lifecycle.claim import EMPTY_POLICY_LAYER, Candidate
-from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import PolicyLayer, read_policy_layer
 from asyncjob.names import JOBS, collection_path
 from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.selection import JobSelection
+from asyncjob_worker.metrics import JobWatchObserver
 
 log = structlog.get_logger()
 
@@ -49,7 +49,7 @@ _COLUMNS: Final = (
 
 
 class QueuedJobWatcher:
-    """Adds one queue's claimable jobs of known types to a backlog.
+    """Adds the claimable jobs of known types in one selection to a backlog.
 
     `on_candidate` is called after each. Not `run_informer`: that hands on whole objects, and
     this needs columns of a Table, of a backlog that may be longer than what the worker keeps.
@@ -60,15 +60,16 @@ class QueuedJobWatcher:
         session: KubeSession,
         backlog: Backlog,
         *,
-        queue: str,
+        selection: JobSelection,
         types: Container[str],
         clock: Callable[[], float],
         on_candidate: Callable[[], None],
-        observer: WatchObserver,
+        observer: JobWatchObserver,
     ) -> None:
         self._session = session
         self._backlog = backlog
-        self._selector = f"status.phase={Phase.QUEUED},spec.queue={queue}"
+        self.selection = selection
+        self._told_as = None if selection.source is None else selection
         self._types = types
         self._clock = clock
         self._on_candidate = on_candidate
@@ -76,6 +77,20 @@ class QueuedJobWatcher:
         self._resource_version = ""
         self._watch_task: asyncio.Task[ApiError | None] | None = None
         self.is_watching = False
+        self.error: ApiError | None = None
+        """What the last watch has failed with; None if it has not."""
+
+        self.synced = asyncio.Event()
+        """Set once all jobs that there are have been told."""
+
+        self.passed_over = 0
+        """How many events were about jobs of other types."""
+
+        self.has_told = False
+        """Whether there was a job of a known type."""
+
+        self._resumed = asyncio.Event()
+        self._resumed.set()
 
     def relist(self) -> None:
         """Start again with all jobs that are queued now.
@@ -87,10 +102,24 @@ class QueuedJobWatcher:
         if self._watch_task:
             self._watch_task.cancel()
 
+    def suspend(self) -> None:
+        """Watch nothing until resumed; the jobs that are known stay."""
+        self._resumed.clear()
+        self.synced.clear()
+        self._resource_version = ""
+        self.is_watching = False
+        if self._watch_task:
+            self._watch_task.cancel()
+
+    def resume(self) -> None:
+        """Watch again, from all jobs that are queued then."""
+        self._resumed.set()
+
     async def run(self) -> None:
         """Watch until cancelled; after errors retry with a backoff of 1 to 10 s."""
         pacer = event_loop_pacer()
         while True:
+            await self._resumed.wait()
             pacer.start_round()
             self._watch_task = asyncio.create_task(self._watch())
             try:
@@ -99,7 +128,7 @@ class QueuedJobWatcher:
                 self._watch_task.cancel()
             if self._watch_task.cancelled():
                 continue
-            error = self._watch_task.result()
+            self.error = error = self._watch_task.result()
             pause = pacer.next_delay(error)
             if error is not None:
                 self.is_watching = False
@@ -125,9 +154,9 @@ class QueuedJobWatcher:
         received yet would be missed.
         """
         if not self._resource_version:
-            self._backlog.clear()
+            self._forget_jobs()
         reader = RowReader()
-        params = {"fieldSelector": self._selector, "resourceVersion": self._resource_version}
+        params = {**self.selection.params(), "resourceVersion": self._resource_version}
         path = collection_path(self._session.access.namespace, JOBS)
         response = await open_watch(self._session, path, params, table=True)
         self.is_watching = True
@@ -138,17 +167,49 @@ class QueuedJobWatcher:
                     self._resource_version = event.resource_version
                 # Bookmarks are read too: if one comes first, it alone has the column definitions.
                 candidate = reader.read(event.object, event.resource_version)
-                if event.type != "BOOKMARK":
+                if event.type == "BOOKMARK":
+                    self.synced.set()
+                else:
+                    self._observer.job_event()
                     self._update_backlog(event, candidate)
+
+    def _forget_jobs(self) -> None:
+        if self._backlog.is_shared_out:
+            self._backlog.drop_selection(self._told_as)
+        else:
+            self._backlog.clear()
 
     def _update_backlog(self, event: WatchEvent, candidate: Candidate | None) -> None:
         if candidate is None or candidate.type not in self._types:
+            self.passed_over += 1
             return
-        if event.type == "DELETED" or (candidate.gated and not candidate.admitted):
+        self.has_told = True
+        gone = event.type == "DELETED" or (candidate.gated and not candidate.admitted)
+        if self._backlog.is_shared_out and self._is_known_newer(candidate, gone=gone):
+            if gone:
+                self._backlog.drop_from(self._told_as, candidate.name)
+        elif gone:
             self._backlog.drop(candidate.name)
         else:
-            self._backlog.put(candidate, self._clock())
+            self._backlog.put(candidate, self._clock(), self._told_as)
             self._on_candidate()
+
+    def _is_known_newer(self, candidate: Candidate, *, gone: bool) -> bool:
+        """Return whether another watch has told of a later state of the job.
+
+        A job whose label or priority changes leaves one watch and comes into another by the same
+        write, in either order.
+        """
+        known = self._backlog.version_of(candidate.name)
+        if known is None:
+            return False
+        here, there = _order(candidate.resource_version), _order(known)
+        return here <= there if gone else here < there
+
+
+def _order(version: str) -> tuple[int, str]:
+    """Return what versions, which are decimal numbers, are ordered by."""
+    return len(version), version
 
 
 def _explain(error: Exception) -> str:

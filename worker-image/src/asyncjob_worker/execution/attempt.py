@@ -9,19 +9,22 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from asyncjob.app import Handler, JobContext, JobInfo, Resources, WorkerApp, outcomes
-from asyncjob.app.child_jobs import ChildJobs
 from asyncjob.app.context import Stop
 from asyncjob.app.errors import AttemptOverError
 from asyncjob.app.resources import NO_RESOURCES
 from asyncjob.json_types import child, integer
+from asyncjob.lifecycle import phase_change
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.step_records import steps_of
+from asyncjob.lifecycle.waits import first_waits, waits_of
 from asyncjob_worker.clock import boottime, now_text
 from asyncjob_worker.execution.attempt_steps import AttemptSteps, StepServices
+from asyncjob_worker.execution.attempt_waits import MayPark, WaitServices
+from asyncjob_worker.execution.children.awaited_children import AttemptChildren
 from asyncjob_worker.execution.handler_record import HandlerRecorder
 from asyncjob_worker.execution.handler_task import HandlerStopped, HandlerTask, MiddlewareStarter
 from asyncjob_worker.execution.io_retry import AttemptStopped
-from asyncjob_worker.execution.object_store import ObjectStoreClient
+from asyncjob_worker.execution.object_store import AllowedFiles, ObjectStoreClient
 from asyncjob_worker.execution.payloads import PayloadError, PayloadReader, ReadObject
 from asyncjob_worker.execution.results import ResultStore
 from asyncjob_worker.isolation.executor import HandlerExecutor, HandlerFuture
@@ -37,8 +40,9 @@ class AttemptServices:
     executor: HandlerExecutor
     payloads: PayloadReader
     results: ResultStore
-    children: Callable[[HeldJob], ChildJobs]
+    children: Callable[[HeldJob], AttemptChildren]
     steps: StepServices
+    object_store: ObjectStoreClient
     resources: Resources = NO_RESOURCES
     record: HandlerRecorder | None = None
 
@@ -47,10 +51,12 @@ class AttemptServices:
         cls,
         settings: Settings,
         read_object: ReadObject,
-        children: Callable[[HeldJob], ChildJobs],
+        children: Callable[[HeldJob], AttemptChildren],
         *,
         record: HandlerRecorder | None,
         step_writer: StepWriter,
+        may_park: MayPark,
+        server_time: Callable[[], float],
         on_step_stored: Callable[[str, float], None],
     ) -> "AttemptServices":
         """Return the services of a worker process; `read_object` reads from the API server."""
@@ -60,7 +66,14 @@ class AttemptServices:
             PayloadReader(settings.offload, object_store, read_object),
             ResultStore(settings, object_store),
             children,
-            StepServices(step_writer, settings.offload, object_store, on_step_stored),
+            StepServices(
+                step_writer,
+                settings.offload,
+                object_store,
+                on_step_stored,
+                WaitServices(step_writer, may_park, server_time, read_object),
+            ),
+            object_store,
             record=record,
         )
 
@@ -116,7 +129,9 @@ class Attempt:
         """
         with self._opening:
             if self._steps is None:
-                self._steps = AttemptSteps(self._services.steps, self._held, self._loop)
+                self._steps = AttemptSteps(
+                    self._services.steps, self._held, self._loop, self._children
+                )
             return self._steps
 
     async def _run_handler(self, payload: object) -> PhaseChange | None:
@@ -128,6 +143,9 @@ class Attempt:
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # a handler may raise anything
+            if (steps := self._steps_to_park_with(error)) is not None:
+                await steps.settle()  # what it has marked is part of what it leaves
+                return self._park_outcome(steps)
             return self._failure_outcome(error)
         finally:
             self._children.stop()
@@ -136,22 +154,40 @@ class Attempt:
         return await self._store_result(result)
 
     async def _call_handler(self, payload: object) -> object:
-        """Return the handler's result once all child jobs that it has submitted are stored."""
+        """Return the handler's result once all child jobs that it has submitted are stored.
+
+        They are stored, too, before it raises what the job is parked for.
+        """
         services, context = self._services, self._build_context()
         starter = MiddlewareStarter(self._app, services.executor, services.resources)
         task = HandlerTask(self._held, context, starter, self._on_start)
-        result = await task.run(self._handler, payload, self._settings.stop_grace_seconds)
-        await self._await_submissions(context)
-        return result
+        try:
+            result = await task.run(self._handler, payload, self._settings.stop_grace_seconds)
+        except BaseException as error:
+            if self._steps_to_park_with(error) is None:
+                raise
+            parked = error
+        else:
+            await self._await_submissions(context)
+            return result
+        await self._await_submissions(context, parking=True)
+        raise parked
 
-    async def _await_submissions(self, context: JobContext) -> None:
+    def _steps_to_park_with(self, error: BaseException) -> AttemptSteps | None:
+        """Return the steps with the waits that the job is to be parked for, None if it is not."""
+        steps = self._steps
+        return steps if outcomes.asks_to_park(error) and steps and steps.waits.open else None
+
+    async def _await_submissions(self, context: JobContext, *, parking: bool = False) -> None:
         """Wait until the submitted child jobs are stored, within the attempt's limits."""
         held = self._held
+        limit = asyncio.timeout(held.ends_at - boottime())
         try:
-            await context.wait_for_submissions()
-        except AttemptOverError:
-            if boottime() >= held.times_out_at:
-                held.stop(Stop.TIMED_OUT)
+            async with limit:
+                await context.wait_for_submissions(parking=parking)
+        except (AttemptOverError, TimeoutError):
+            if limit.expired() or boottime() >= held.ends_at:
+                held.stop_at_end()
             if held.stopped is None:
                 raise
         if held.stopped is not None:
@@ -162,10 +198,13 @@ class Attempt:
         return JobContext(
             job_info_of(held),
             held if record is None else record.report_sink(held),
-            remaining=lambda: held.times_out_at - boottime(),
+            remaining=lambda: held.ends_at - boottime(),
             max_bytes=self._settings.max_free_json,
             children=self._children,
             steps=self,
+            files=AllowedFiles(
+                self._services.object_store, self._settings.offload, held.job.namespace
+            ),
         )
 
     async def _store_result(self, result: object) -> PhaseChange | None:
@@ -179,6 +218,11 @@ class Attempt:
         return outcomes.stopped(
             held.job, why, refusal=held.refusal, detail=detail, now=now, jitter_sample=jitter_sample
         )
+
+    def _park_outcome(self, steps: AttemptSteps) -> PhaseChange:
+        waits = steps.waits
+        waiting = first_waits(waits.open)
+        return phase_change.park(self._held.job, waits.records, waiting, now=now_text())
 
     def _failure_outcome(self, error: BaseException) -> PhaseChange:
         jitter_sample = random.random()
@@ -206,4 +250,6 @@ def job_info_of(held: HeldJob) -> JobInfo:
         parent=held.parent,
         scheduled_time=held.scheduled_time,
         steps=steps_of(held.status),
+        waits=waits_of(held.status),
+        parks=job.parks,
     )

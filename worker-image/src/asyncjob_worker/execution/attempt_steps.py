@@ -8,12 +8,13 @@ body is over is still stored: its lease is held until the outcome is written.
 
 import asyncio
 import concurrent.futures
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import structlog
 
+from asyncjob.app.child_jobs import ChildRef
 from asyncjob.app.context import Stop
 from asyncjob.app.errors import AttemptOverError, StepError, StepRefusedError
 from asyncjob.app.outcomes import OFFLOAD_HINT
@@ -36,6 +37,8 @@ from asyncjob.offload import Address, AllowList, OffloadError
 from asyncjob.offload.addresses import RESULTS_FOLDER, step_address
 from asyncjob.offload.transfer import check_digest, result_reference
 from asyncjob_worker.clock import boottime, now_text
+from asyncjob_worker.execution.attempt_waits import AttemptWaits, WaitServices
+from asyncjob_worker.execution.children.awaited_children import AttemptChildren
 from asyncjob_worker.execution.object_store import ObjectStoreClient
 from asyncjob_worker.execution.results import MAX_STORE_REFUSALS, looks_large
 from asyncjob_worker.leases.held_job import HeldJob
@@ -60,6 +63,7 @@ class StepServices:
     offload: OffloadSettings
     object_store: ObjectStoreClient
     on_stored: Callable[[str, float], None]
+    waits: WaitServices
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
@@ -67,7 +71,11 @@ class AttemptSteps:
     """Keeps the results of one held job's steps; made in any thread. `loop` is the worker's."""
 
     def __init__(
-        self, services: StepServices, held: HeldJob, loop: asyncio.AbstractEventLoop
+        self,
+        services: StepServices,
+        held: HeldJob,
+        loop: asyncio.AbstractEventLoop,
+        children: AttemptChildren,
     ) -> None:
         self._services = services
         self._held = held
@@ -79,6 +87,8 @@ class AttemptSteps:
         self._added_bytes = 0
         self._begun: dict[str, tuple[str, float]] = {}
         self._in_flight: set[concurrent.futures.Future[Any]] = set()
+        self._waiting: set[concurrent.futures.Future[Any]] = set()
+        self.waits = AttemptWaits(services.waits, held, self._lock, children)
 
     def begin(self, key: str) -> "concurrent.futures.Future[None]":
         """Check that the step may be taken and that the job has room for it."""
@@ -92,8 +102,52 @@ class AttemptSteps:
         """Return the result of a step that is done and whose result is in the object store."""
         return self._start(self._load(key))
 
+    def sleep(self, key: str, seconds: float) -> "concurrent.futures.Future[float]":
+        """Return 0 once the sleep is over, or the seconds left of it: the attempt is to park."""
+        return self._wait(self.waits.sleep(key, seconds))
+
+    def signal(
+        self, name: str, seconds: float | None, payload_schema: JsonObject | None
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Return what has become of the wait for a signal, see `SignalAnswer`."""
+        return self._wait(self._signal(name, seconds, payload_schema))
+
+    async def _signal(
+        self, name: str, seconds: float | None, payload_schema: JsonObject | None
+    ) -> JsonObject:
+        return (await self.waits.signal(name, seconds, payload_schema)).to_json()
+
+    def children(
+        self, key: str, children: Sequence[ChildRef], seconds: float | None
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Return what has become of the wait for children, see `ChildrenAnswer`."""
+        return self._wait(self._children(key, children, seconds))
+
+    async def _children(
+        self, key: str, children: Sequence[ChildRef], seconds: float | None
+    ) -> JsonObject:
+        return (await self.waits.children(key, children, seconds)).to_json()
+
+    def give_up(self, key: str) -> "concurrent.futures.Future[None]":
+        """Take a wait out of what the job may be parked for."""
+        return self._start(self._give_up(key))
+
+    async def _give_up(self, key: str) -> None:
+        self.waits.give_up(key)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        return future
+
     async def settle(self) -> None:
         """Wait until what is being stored is stored, for a while; the handler is over."""
+        self.waits.close()
+        for waiting in tuple(self._waiting):
+            waiting.cancel()
+        if self._held.stopped is not Stop.FENCED:
+            await self.waits.settle(SETTLE_SECONDS)
         pending = {asyncio.wrap_future(one) for one in tuple(self._in_flight)}
         if pending and self._held.stopped is not Stop.FENCED:
             _, pending = await asyncio.wait(pending, timeout=SETTLE_SECONDS)
@@ -109,7 +163,7 @@ class AttemptSteps:
     async def _begin(self, key: str) -> None:
         held = self._held
         over = held.stopped is not None or held.writing_outcome
-        if over or boottime() >= min(held.lease_expires_at, held.times_out_at):
+        if over or boottime() >= min(held.lease_expires_at, held.ends_at):
             why = held.stopped.value if held.stopped else "it has ended"
             raise AttemptOverError(f"the attempt is over ({why}): step {key!r} is not begun")
         if why := why_no_room(key, self._job_bytes()):

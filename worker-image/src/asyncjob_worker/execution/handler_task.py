@@ -29,6 +29,9 @@ log = structlog.get_logger()
 KILL_SECONDS = 5.0
 """How long a killed process may take to be gone."""
 
+_CANCELS = frozenset({Stop.CANCELLED, Stop.PAST_DEADLINE})
+"""Stops after which the job is cancelled, and its handler has the grace period of a cancel."""
+
 _IN_THIS_PROCESS = frozenset({Isolation.LOOP, Isolation.THREAD})
 """Isolation levels at which a handler uses this process's open resources."""
 
@@ -67,7 +70,7 @@ class HandlerTask:
         """Return the handler's result; raises what the handler raises, or HandlerStopped.
 
         A handler that was asked to stop gets `stop_grace_seconds` before it is killed, if it can
-        be, or abandoned; the job's own grace period if the job was cancelled; and at most
+        be, or abandoned; the job's own grace period if the job is to be cancelled; and at most
         FENCED_SECONDS before it is killed if the job is fenced. A handler that is stopped
         beforehand is never started.
         """
@@ -87,8 +90,8 @@ class HandlerTask:
 
     async def _wait_until_over(self, started: RunningHandler) -> None:
         started.future.add_done_callback(self._wake)
-        seconds_left = self._held.times_out_at - boottime()
-        timer = self._loop.call_later(seconds_left, self._held.stop, Stop.TIMED_OUT)
+        seconds_left = self._held.ends_at - boottime()
+        timer = self._loop.call_later(seconds_left, self._held.stop_at_end)
         try:
             await self._wakeup.wait()
         except asyncio.CancelledError:
@@ -126,7 +129,7 @@ class HandlerTask:
         """Return how many seconds the handler gets to stop, by the reason as it is now."""
         if self._held.stopped is Stop.FENCED and started.kill is not None:
             return min(stop_grace_seconds, FENCED_SECONDS)
-        return self._cancel_grace() if self._held.stopped is Stop.CANCELLED else stop_grace_seconds
+        return self._cancel_grace() if self._held.stopped in _CANCELS else stop_grace_seconds
 
     def _cancel_grace(self) -> float:
         """Return the job's grace period less the time to write the outcome.
@@ -215,7 +218,12 @@ class _InnerHandler:
             result: object = await handler.function(*arguments)
             return result
         self._started = self._executor.start(handler, self._context, self._payload)
-        return await _wait_until_done(self._started)
+        try:
+            return await _wait_until_done(self._started)
+        except HandlerExitError as error:
+            if error.is_cancellation:  # as an async handler's: no Exception to a middleware
+                raise asyncio.CancelledError(str(error)) from error
+            raise
 
     def kill(self) -> None:
         """Kill the handler, if it runs where that is possible."""

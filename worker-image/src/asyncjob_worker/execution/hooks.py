@@ -5,7 +5,7 @@ time. Events that do not fit into its queue are dropped.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -40,7 +40,10 @@ _EVENT_OF = {
     Phase.DEAD_LETTER: Event.DEAD_LETTERED,
     Phase.CANCELLED: Event.CANCELLED,
     Phase.QUEUED: Event.RELEASED,
+    Phase.SCHEDULED: Event.PARKED,
+    Phase.PENDING: Event.PARKED,
 }
+"""By where a worker may bring a running job: all of `targets_of(Phase.RUNNING)`."""
 
 
 class Hooks:
@@ -150,7 +153,10 @@ def _consume_error(call: asyncio.Future[object]) -> None:
 
 
 class HookEvents:
-    """Builds the events of one worker process and emits them."""
+    """Builds the events of one worker process and emits them.
+
+    An event is told after the fact: one that cannot be built is logged, and fails no job or slot.
+    """
 
     def __init__(
         self, hooks: Hooks, holder: LeaseHolder, namespace: str, settings: Settings
@@ -170,18 +176,23 @@ class HookEvents:
 
     def claimed(self, held: HeldJob) -> None:
         """Emit that the job is claimed."""
-        if self._hooks:
-            self._hooks.emit(JobEvent(Event.CLAIMED, job_info_of(held), self._worker))
+        self._emit_job_event(held, lambda: JobEvent(Event.CLAIMED, job_info_of(held), self._worker))
 
     def started(self, held: HeldJob) -> None:
         """Emit that the handler has been started."""
-        if self._hooks:
-            self._hooks.emit(JobEvent(Event.STARTED, job_info_of(held), self._worker))
+        self._emit_job_event(held, lambda: JobEvent(Event.STARTED, job_info_of(held), self._worker))
 
     def ended(self, held: HeldJob, stored: PhaseChange, seconds: float) -> None:
         """Emit a stored outcome; the attempt took `seconds` from its claim."""
-        if self._hooks:
-            self._hooks.emit(job_ended_event(held, stored, self._worker, seconds))
+        self._emit_job_event(held, lambda: job_ended_event(held, stored, self._worker, seconds))
+
+    def _emit_job_event(self, held: HeldJob, build: Callable[[], JobEvent]) -> None:
+        if not self._hooks:
+            return
+        try:
+            self._hooks.emit(build())
+        except Exception:
+            log.exception("hook event lost", job=held.job.name)
 
     def _emit_worker_event(self, event: Event) -> None:
         queue, slots = self._settings.queue, self._settings.slots()

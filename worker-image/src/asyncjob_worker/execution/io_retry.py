@@ -93,10 +93,10 @@ async def run_unless_stopped(
     """Return what the work returns; cancel it and raise AttemptStopped if the attempt has to stop.
 
     When the worker drains, the work gets `drain_grace` more seconds. The attempt's execution
-    timeout stops the attempt as well.
+    timeout and the job's deadline stop the attempt as well.
     """
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-    timer = loop.call_later(held.times_out_at - boottime(), held.stop, Stop.TIMED_OUT)
+    timer = loop.call_later(held.ends_at - boottime(), held.stop_at_end)
     task, stop_task = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
     try:
         with held.reacting(lambda: loop.call_soon_threadsafe(stopping.set)):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from asyncjob.offload import Address, AllowList, Store, StoreUnavailableError
+from asyncjob.offload.store import ObjectStat
 from asyncjob_worker.settings import OffloadSettings
 
 T = TypeVar("T")
@@ -39,6 +40,18 @@ class ObjectStoreClient:
         """Return an object's content; raises OffloadError."""
         roots = allowed.roots(address)
         return await self._run_in_thread("read", address, lambda: self._store.read(address, roots))
+
+    async def stat(self, address: Address, allowed: AllowList) -> ObjectStat:
+        """Return size and version of an object; raises OffloadError."""
+        roots = allowed.roots(address)
+        return await self._run_in_thread("read", address, lambda: self._store.stat(address, roots))
+
+    async def read_part(self, address: Address, allowed: AllowList, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to before `end` of an object; raises OffloadError."""
+        roots = allowed.roots(address)
+        return await self._run_in_thread(
+            "read", address, lambda: self._store.read_part(address, roots, start, end)
+        )
 
     async def write(self, address: Address, data: bytes, root: Address) -> None:
         """Write an object; raises OffloadError."""
@@ -108,3 +121,24 @@ class _ThreadCall:
             self._answer.set_exception(error)
         else:
             self._answer.set_result(result)
+
+
+class AllowedFiles:
+    """Reads for one job, in parts, what jobs of its namespace may read."""
+
+    def __init__(
+        self, object_store: ObjectStoreClient, offload: OffloadSettings, namespace: str
+    ) -> None:
+        self._object_store = object_store
+        self._offload = offload
+        self._namespace = namespace
+
+    async def stat(self, uri: str) -> ObjectStat:
+        """Return size and version of a file; raises OffloadError."""
+        allowed = self._offload.allowed(self._namespace)
+        return await self._object_store.stat(Address.parse(uri), allowed)
+
+    async def read(self, uri: str, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to before `end` of a file; raises OffloadError."""
+        allowed = self._offload.allowed(self._namespace)
+        return await self._object_store.read_part(Address.parse(uri), allowed, start, end)

@@ -147,6 +147,9 @@ class JobRunner:
         """Apply stops that were decided before the claim was answered."""
         if self._stopping is not None:
             held.stop(self._stopping)
+        held.set_deadline(self._services.steps.waits.server_time)
+        if boottime() >= held.deadline_at:
+            held.stop(Stop.PAST_DEADLINE)
         if self.cancel_watcher.is_cancel_requested(held.job.uid):
             held.stop(Stop.CANCELLED)
 
@@ -186,9 +189,13 @@ class JobRunner:
         self._heartbeat.remove(held)
         self.running.discard(held)
 
+    def _is_exhausted(self) -> bool:
+        """Return whether every slot is held by an abandoned handler; a drain ends those anyway."""
+        return self.abandoned == self._slots and not self._closing.is_set()
+
     async def _wait_for_abandoned(self, future: HandlerFuture) -> None:
         self._abandoned.add(future)
-        if self.abandoned == self._slots and not self._closing.is_set():
+        if self._is_exhausted():
             log.error("every slot is held by an abandoned handler: the worker restarts")
             self._on_exhausted()
         closing = asyncio.ensure_future(self._closing.wait())

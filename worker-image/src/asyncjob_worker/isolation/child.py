@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from asyncjob.app import Handler, JobContext, Resources, WorkerApp
+from asyncjob.app import Handler, JobContext, Resources, WorkerApp, outcomes
 from asyncjob.app.error_report import (
     ErrorReport,
     describe_error,
@@ -166,21 +166,27 @@ class HandlerLoop:
         return opening.result()
 
     async def _call_handler(self, handler: Handler, active: ActiveRun) -> object:
-        """Return the handler's result once all child jobs that it has submitted are stored."""
+        """Return the handler's result once all child jobs that it has submitted are stored.
+
+        They are stored, too, before it raises what the job is parked for.
+        """
         payload = _read_payload(handler, active.request.payload)
         context = self._build_context(active)
         started = self._executor.start(handler, context, payload)
         try:
             await _wait_for_step(started.future, started.interrupt, active)
             if started.future.cancelled():
-                raise HandlerExitError("the handler cancelled itself")
-            result = started.future.result()
-            submissions = asyncio.ensure_future(context.wait_for_submissions())
-            await _wait_for_step(submissions, context.stop, active)
-            submissions.result()
+                why = asyncio.CancelledError()
+                raise HandlerExitError("the handler cancelled itself") from why
+            error = started.future.exception()
+            parks = error is not None and outcomes.asks_to_park(error)
+            if error is None or parks:
+                submissions = asyncio.ensure_future(context.wait_for_submissions(parking=parks))
+                await _wait_for_step(submissions, context.stop, active)
+                submissions.result()
         finally:
             active.interrupt = None
-        return result
+        return started.future.result()
 
     def _build_context(self, active: ActiveRun) -> JobContext:
         return JobContext(

@@ -30,7 +30,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from asyncjob.app.child_jobs import ChildRef, ChildView
 from asyncjob.app.child_manifest import ChildManifest
 from asyncjob.app.errors import AttemptOverError
-from asyncjob.json_types import Json, JsonObject, child
+from asyncjob.json_types import Json, JsonObject, as_object, child
 from asyncjob.lifecycle.phase_change import truncate
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
@@ -226,6 +226,32 @@ class RemoteSteps:
     def load(self, key: str) -> "concurrent.futures.Future[Json]":
         """Have the worker read a result from where it is kept."""
         return self._requests.request(StepRequest(StepVerb.LOAD, key), _as_it_is)
+
+    def sleep(self, key: str, seconds: float) -> "concurrent.futures.Future[float]":
+        """Have the worker wait, or say how much is left of the sleep."""
+        return self._requests.request(StepRequest(StepVerb.SLEEP, key, seconds), _as_number)
+
+    def signal(
+        self, name: str, seconds: float | None, payload_schema: JsonObject | None
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Have the worker look for a signal, or say that the job is to park."""
+        value = protocol.signal_value(seconds, payload_schema)
+        return self._requests.request(StepRequest(StepVerb.SIGNAL, name, value), as_object)
+
+    def children(
+        self, key: str, children: Sequence[ChildRef], seconds: float | None
+    ) -> "concurrent.futures.Future[JsonObject]":
+        """Have the worker look at children, or say that the job is to park."""
+        value = protocol.children_value(children, seconds)
+        return self._requests.request(StepRequest(StepVerb.CHILDREN, key, value), as_object)
+
+    def give_up(self, key: str) -> "concurrent.futures.Future[None]":
+        """Tell the worker that the handler waits for this no longer."""
+        return self._requests.request(StepRequest(StepVerb.GIVE_UP, key), _nothing)
+
+
+def _as_number(value: Json) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _nothing(_: Json) -> None:

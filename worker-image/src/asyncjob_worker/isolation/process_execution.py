@@ -9,12 +9,18 @@ import concurrent.futures
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import structlog
 
 from asyncjob.app import Category, Handler, JobContext
-from asyncjob.app.error_report import ErrorKind, ErrorReport, HandlerCrashedError, ReportedError
+from asyncjob.app.error_report import (
+    ErrorKind,
+    ErrorReport,
+    HandlerCrashedError,
+    ReportedError,
+    reported,
+)
 from asyncjob.app.errors import SubmitError
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json, JsonObject
@@ -66,7 +72,8 @@ class ProcessExecution:
     async def run(self) -> object:
         """Return the handler's result as JSON.
 
-        Raises ReportedError for what the handler raises, HandlerCrashedError if its process dies,
+        Raises Parked if that parks the job, HandlerExitError if the handler was cancelled,
+        ReportedError for what else it raises, HandlerCrashedError if its process dies,
         ProcessStartError if no process can be started.
         """
         frame = self._encode_request()
@@ -89,7 +96,7 @@ class ProcessExecution:
                 self._process = None
             self._pool.release(process, usable=usable)
         if isinstance(result, ErrorReport):
-            raise ReportedError(result)
+            raise reported(result)
         return result
 
     def stop(self) -> bool:
@@ -174,6 +181,9 @@ def _unsendable_payload(error: FrameError) -> ErrorReport:
     )
 
 
+_WAITS: Final = frozenset({StepVerb.SLEEP, StepVerb.SIGNAL, StepVerb.CHILDREN})
+
+
 class RequestServer:
     """Serves one job's requests about child jobs and steps; `write` sends frames to the process."""
 
@@ -226,19 +236,29 @@ class RequestServer:
 
     def _call_step(self, verb: StepVerb, key: str, value: Json) -> _Future:
         steps = self._context.step_store
+        future: _Future
         match verb:
             case StepVerb.BEGIN:
-                return steps.begin(key)
+                future = steps.begin(key)
             case StepVerb.STORE:
-                return steps.store(key, value)
+                future = steps.store(key, value)
             case StepVerb.LOAD:
-                return steps.load(key)
+                future = steps.load(key)
+            case StepVerb.SLEEP:
+                future = steps.sleep(key, float(value) if isinstance(value, int | float) else 0.0)
+            case StepVerb.SIGNAL:
+                future = steps.signal(key, *protocol.read_signal_value(value))
+            case StepVerb.CHILDREN:
+                future = steps.children(key, *protocol.read_children_value(value))
+            case StepVerb.GIVE_UP:
+                future = steps.give_up(key)
+        return future
 
     def _cancel(self, number: int) -> None:
         """Forget a request; a step that is being stored is stored, because its body is over."""
         if number in self._pending:
             request, future = self._pending.pop(number)
-            if not isinstance(request, StepRequest):
+            if not isinstance(request, StepRequest) or request.verb in _WAITS:
                 future.cancel()
 
     def _on_done(self, number: int, future: _Future) -> None:

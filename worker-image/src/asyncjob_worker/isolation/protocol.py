@@ -344,15 +344,46 @@ class StepVerb(StrEnum):
     BEGIN = "begin"
     STORE = "store"
     LOAD = "load"
+    SLEEP = "sleep"
+    SIGNAL = "signal"
+    CHILDREN = "children"
+    GIVE_UP = "give-up"
 
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """Begin a step, store its result, or load the result of one that is done."""
+    """Begin a step, store its result, load that of one that is done; or sleep `value` seconds.
+
+    Or wait for the signal `key`, see `signal_value`; or for the children in `value`, see
+    `children_value`; or wait for `key` no longer.
+    """
 
     verb: StepVerb
     key: str
     value: Json = None
+
+
+def signal_value(seconds: float | None, payload_schema: JsonObject | None) -> Json:
+    """Return the value of a request to wait for a signal."""
+    return {"seconds": seconds, "payloadSchema": payload_schema}
+
+
+def read_signal_value(value: Json) -> tuple[float | None, JsonObject | None]:
+    """Read that value."""
+    plain = as_object(value)
+    return opt_number(plain, "seconds"), child(plain, "payloadSchema") or None
+
+
+def children_value(children: Sequence[ChildRef], seconds: float | None) -> Json:
+    """Return the value of a request to wait for children."""
+    return {"children": [shallow_dict(one) for one in children], "seconds": seconds}
+
+
+def read_children_value(value: Json) -> tuple[list[ChildRef], float | None]:
+    """Read that value; raises FrameError."""
+    plain = as_object(value)
+    children = [read_fields(ChildRef, as_object(one)) for one in items(plain, "children")]
+    return children, opt_number(plain, "seconds")
 
 
 ChildJobRequest = SubmitRequest | WaitRequest | ListRequest

@@ -5,6 +5,7 @@ never changed in place, so that a reader sees the old or the new. Reports and st
 thread: `progress()`, `checkpoint()` and `stop()` take a lock.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,11 +15,13 @@ from typing import Final
 import structlog
 
 from asyncjob.app.context import JobParent, Stop
-from asyncjob.deep_json import TruncatedObject
+from asyncjob.deep_json import levels_read, may_be_cut
 from asyncjob.json_types import Json, JsonObject, child, opt_text, text
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phase_change import StatusFields, truncate
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY, DEFAULT_CANCEL_GRACE_SECONDS, EffectivePolicy
+from asyncjob.lifecycle.signals import readable_signals, signals_of
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import (
     PARENT_LABEL,
     PARENT_NAME_ANNOTATION,
@@ -75,6 +78,9 @@ class HeldJob:
     """When the claim or the last stored renewal was sent."""
 
     queue_cancel_grace: float = DEFAULT_CANCEL_GRACE_SECONDS
+    deadline_at: float = math.inf
+    """When the job's deadline passes, as far as the API server's clock was known at the claim."""
+
     renewals: int = 0
     """The number of renewals that the API server has, as far as is known."""
 
@@ -107,7 +113,7 @@ class HeldJob:
     """The metadata that the claim was answered with."""
 
     too_deep: bool = False
-    """Whether the job is nested so deep that part of it was not read."""
+    """Whether the job is nested so deep that part of it was not read, other than of signals."""
 
     _on_stop: Callable[[], object] = no_reaction
     _kill: Callable[[], object] | None = None
@@ -117,10 +123,12 @@ class HeldJob:
     def from_response(cls, response: JsonObject, sent_at: float) -> "HeldJob":
         """Return the job that a successful claim answered with."""
         spec, status = child(response, "spec"), child(response, "status")
+        rest = {name: value for name, value in spec.items() if name != "signals"}
+        signals = readable_signals(signals_of(spec), levels_read(response))
         metadata = child(response, "metadata")
         return cls(
             read_job(response),
-            spec,
+            {**rest, "signals": signals} if signals else rest,
             status,
             started_at=sent_at,
             sent_at=sent_at,
@@ -128,7 +136,7 @@ class HeldJob:
             traceparent=opt_text(spec, "traceparent"),
             scheduled_time=opt_text(child(metadata, "annotations"), SCHEDULED_TIME_ANNOTATION),
             metadata=metadata,
-            too_deep=isinstance(response, TruncatedObject),
+            too_deep=may_be_cut(response, {"spec": rest, "status": status}),
         )
 
     @property
@@ -160,6 +168,22 @@ class HeldJob:
     def times_out_at(self) -> float:
         """When the attempt's execution timeout ends."""
         return self.started_at + self.policy.execution_timeout_seconds
+
+    @property
+    def ends_at(self) -> float:
+        """When the attempt has to end: at its time limit, or the job's deadline if sooner."""
+        return min(self.times_out_at, self.deadline_at)
+
+    def set_deadline(self, server_time: Callable[[], float]) -> None:
+        """Tell when the job's deadline passes, by what the API server's clock shows now."""
+        if self.job.deadline is not None:
+            left = parse_timestamp(self.job.deadline).timestamp() - server_time()
+            self.deadline_at = boottime() + left
+
+    def stop_at_end(self) -> None:
+        """Stop the handler because it is `ends_at`, from any thread."""
+        past = self.deadline_at <= self.times_out_at
+        self.stop(Stop.PAST_DEADLINE if past else Stop.TIMED_OUT)
 
     @property
     def renewal_due_at(self) -> float:

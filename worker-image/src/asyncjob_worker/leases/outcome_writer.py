@@ -7,12 +7,13 @@ Whether a failed write was stored all the same is decided by reading the job aga
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from enum import Enum, auto
 
 import structlog
 
 from asyncjob.errors import ApiError, InvalidError, TooLargeError
-from asyncjob.json_types import text
+from asyncjob.json_types import Json, as_object, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.phase_change import PhaseChange
@@ -166,15 +167,33 @@ class _OutcomeWrite:
                 error=str(error),
             )
             return WriteState.GIVEN_UP
-        if self._concerns_result(error):
+        if isinstance(error, TooLargeError) and (lean := _without_schemas(self._outcome)):
+            self._outcome = lean
+        elif self._concerns_result(error):
             self._outcome = self._on_result_refused(self._held, self._outcome, error)
         elif isinstance(error, TooLargeError) or self._refusals > 1:
             self._with_report = False
         return WriteState.PENDING
 
     def _concerns_result(self, error: ApiError) -> bool:
-        if self._outcome.fields.get("result") is None:
+        """Return whether the result is refused, or a park for which the job has no room."""
+        is_park = self._outcome.fields.get("waiting") is not None
+        if is_park and not isinstance(error, TooLargeError):
+            return False
+        if self._outcome.fields.get("result") is None and not is_park:
             return False
         if isinstance(error, TooLargeError):
             return not self._with_report or self._held.unsaved_report() is None
         return bool(_ABOUT_RESULT.search(str(error)))
+
+
+def _without_schemas(outcome: PhaseChange) -> PhaseChange | None:
+    """Return a park that does not show what payloads its signals take; None if it shows none."""
+    waiting = items(outcome.fields, "waiting") if outcome.fields.get("waiting") else ()
+    lean: list[Json] = [
+        {name: value for name, value in as_object(one).items() if name != "payloadSchema"}
+        for one in waiting
+    ]
+    if lean == [*waiting]:
+        return None
+    return replace(outcome, fields={**outcome.fields, "waiting": lean})

@@ -42,17 +42,18 @@ def outcome_patch(
 
 
 def step_patch(
-    held: HeldJob, key: str, record: JsonObject, now: str, *, first: bool
+    held: HeldJob, field: str, key: str, record: JsonObject, now: str, *, first: bool
 ) -> list[JsonObject]:
-    """Return the JSON Patch that adds the record of a step; `first` where the job has none yet.
+    """Return the JSON Patch that adds the record of a step, or of a wait, to that field.
 
-    `now` is RFC 3339 text. Applied twice it changes nothing, and never on a job without a lease.
+    `first` where the job has none yet. `now` is RFC 3339 text. Applied twice it changes nothing,
+    and never on a job without a lease.
     """
     name = key.replace("~", "~0").replace("/", "~1")
     add: JsonObject = (
-        {"op": "add", "path": "/status/steps", "value": {key: record}}
+        {"op": "add", "path": f"/status/{field}", "value": {key: record}}
         if first
-        else {"op": "add", "path": f"/status/steps/{name}", "value": record}
+        else {"op": "add", "path": f"/status/{field}/{name}", "value": record}
     )
     return [
         *_fence_operations(held),

@@ -34,6 +34,7 @@ from asyncjob.names import (
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
 )
+from asyncjob.shards import SHARDS
 from asyncjob_worker.clock import micro_time_text
 from asyncjob_worker.errors import CannotStartError
 
@@ -69,6 +70,7 @@ class WorkerLease:
             "queue": self.queue,
             "slots": self.slots,
             "types": list(self.types),
+            "shards": SHARDS,
         }
         if self.draining:
             registration["draining"] = True

@@ -7,6 +7,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from asyncjob.free_json import FreeJsonError, parse
+from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.rest.problem import FieldProblem
 from asyncjob_gateway import problem_types
@@ -16,6 +18,7 @@ from asyncjob_gateway.dashboard.links import PREFIX
 from asyncjob_gateway.dashboard.page_context import form_context
 from asyncjob_gateway.dashboard.page_route import PageRoute
 from asyncjob_gateway.dashboard.security import Form, field_value
+from asyncjob_gateway.dashboard.views.signal_forms import InputError, read_inputs
 from asyncjob_gateway.errors import RefusedError
 from asyncjob_gateway.operations import Operations
 from asyncjob_gateway.routes.api_route import JobId, QueueName
@@ -65,6 +68,34 @@ async def rerun(request: Request, job_id: JobId) -> Response:
     ctx, _ = await form_context(request, rights.CONTROL_JOBS)
     done = await ctx.request_context.operations.rerun(job_id)
     return see_other(ctx.links.job(done.id, {"did": "rerun", "soon": "1"}))
+
+
+@router.post("/jobs/{id}/signal")
+async def send_signal(request: Request, job_id: JobId) -> Response:
+    """Send a job a signal in the reader's name, and show the job."""
+    ctx, form = await form_context(request, rights.signal_job(job_id))
+    name = field_value(form, "name")
+    payload = _read_payload(form)
+    reader = ctx.request_context
+    await reader.operations.signal(
+        job_id, name, payload, sender=reader.caller.username, uid=field_value(form, "uid") or None
+    )
+    return see_other(ctx.links.job(job_id, {"did": "signalled"}))
+
+
+def _read_payload(form: Form) -> Json:
+    """Return what the signal is to say, from the inputs of a form, or from JSON as it stands."""
+    try:
+        if schema := field_value(form, "schema"):
+            return read_inputs(parse(schema.encode(), what="the schema"), form)
+        text = field_value(form, "payload")
+        return parse(text.encode(), what="it", unique_keys=True) if text else None
+    except InputError as error:
+        problem = FieldProblem(field=error.field, detail=error.detail)
+        raise RefusedError(problem_types.INVALID, str(error), errors=[problem]) from error
+    except (FreeJsonError, UnicodeEncodeError) as error:
+        problem = FieldProblem(field="payload", detail=str(error))
+        raise RefusedError(problem_types.INVALID, str(error), errors=[problem]) from error
 
 
 @router.post("/jobs/{id}/{action}")

@@ -153,7 +153,8 @@ async def show_job(request: Request, job_id: JobId) -> Response:
     if not ctx.allowed.read_payload:
         read = read.without_payload()
     members = _job_tree(ctx, read) if ctx.allowed.list_jobs else []
-    shown = make_job_page(read, members, ctx.allowed, ctx.links, ctx.now)
+    may_signal = await ctx.request_context.is_allowed(rights.signal_job(job_id))
+    shown = make_job_page(read, members, ctx.allowed, ctx.links, ctx.now, may_signal=may_signal)
     return render_page("job.html", ctx.frame, shown)
 
 

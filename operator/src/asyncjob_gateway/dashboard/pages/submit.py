@@ -34,7 +34,12 @@ TEXT_FIELDS: Final = {
     "deduplicationId": "deduplicationId",
     "concurrencyKey": "concurrencyKey",
 }
-NUMBER_FIELDS: Final = ("priority", "executionTimeoutSeconds", "ttlSecondsAfterFinished")
+NUMBER_FIELDS: Final = (
+    "priority",
+    "executionTimeoutSeconds",
+    "deadlineSeconds",
+    "ttlSecondsAfterFinished",
+)
 FIELDS: Final = (*TEXT_FIELDS, *NUMBER_FIELDS, "maxRetries", "labels", "payload")
 
 _NUMBER_PATTERN: Final = re.compile(r"-?[0-9]{1,12}")

@@ -13,17 +13,27 @@ from asyncjob.explanations.texts import Kind, meaning
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import seconds_between, try_parse_timestamp
-from asyncjob.rest.jobs import HistoryEvent, Job, StepInfo
+from asyncjob.lifecycle.waits import WaitKind, shown_name
+from asyncjob.models.job_status import Waiting
+from asyncjob.rest.jobs import HistoryEvent, Job
 from asyncjob_gateway.dashboard.formatting import (
     DisplayTime,
     display_time,
     format_duration,
     format_json,
+    plural,
 )
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.permissions import Permissions
+from asyncjob_gateway.dashboard.views.job_records import (
+    RecordRow,
+    SignalRow,
+    record_rows,
+    signal_rows,
+)
 from asyncjob_gateway.dashboard.views.job_tree import JobTreeRow
 from asyncjob_gateway.dashboard.views.rows import JobRow, PhaseBadge, job_row, phase_badge
+from asyncjob_gateway.dashboard.views.signal_forms import SignalForm, signal_forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +60,18 @@ def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         Fact("Took", "" if job.duration_seconds is None else format_duration(job.duration_seconds)),
         Fact("Last report", time=display_time(job.updated_at, now)),
         Fact("Progress", _progress_text(job)),
+        *(_wait_fact(one, now) for one in job.waiting),
         Fact("Worker", job.worker or ""),
-        Fact("Attempts", str(job.attempt)),
+        Fact("Attempts", attempts_with_parks(job)),
         Fact("Retries", _count_of(job.retries, job.max_retries)),
         Fact("Crashes", str(job.crashes or "")),
         Fact("Given back", str(job.releases or "")),
+        Fact("Waits without a slot", str(job.parks or "")),
         Fact("Redrives", str(job.redrives or "")),
         Fact("Reruns", str(job.reruns or "")),
         Fact("Not before", time=display_time(job.not_before, now)),
         Fact("Not after", time=display_time(job.not_after, now)),
+        Fact("Deadline", time=display_time(job.deadline_at, now)),
         Fact(
             "Submitted by", parent.name if parent else "", links.job(parent.name) if parent else ""
         ),
@@ -72,6 +85,15 @@ def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         Fact("UID", job.uid),
     ]
     return [fact for fact in found if fact.value or fact.time]
+
+
+def _wait_fact(wait: Waiting, now: datetime) -> Fact:
+    """Return one thing that the job is parked for."""
+    name = shown_name(wait.kind, wait.key)
+    if wait.until is None:
+        return Fact("Waits for", name)
+    ends = "is over" if wait.kind == WaitKind.SLEEP else "times out"
+    return Fact(f"{name} {ends}", time=display_time(wait.until, now))
 
 
 def policy_facts(job: Job) -> list[Fact]:
@@ -99,6 +121,14 @@ def _progress_text(job: Job) -> str:
     return f"{job.progress.percent} %{message}"
 
 
+def attempts_with_parks(job: Job) -> str:
+    """Return the attempts, and how many of them a wait without a slot has ended: `5 (4 parks)`.
+
+    A handler sees those left out in `job.attempt`.
+    """
+    return f"{job.attempt} ({plural(job.parks, 'park')})" if job.parks else str(job.attempt)
+
+
 def _count_of(count: int, most: int | None) -> str:
     return str(count) if most is None else f"{count} of {most}"
 
@@ -114,6 +144,7 @@ class JobActions:
     suspend: bool = False
     resume: bool = False
     priority: bool = False
+    signal: bool = False
 
     @property
     def any(self) -> bool:
@@ -121,11 +152,12 @@ class JobActions:
         return any(getattr(self, name) for name in self.__slots__)
 
 
-def available_actions(job: Job, allowed: Permissions) -> JobActions:
+def available_actions(job: Job, allowed: Permissions, *, may_signal: bool = False) -> JobActions:
     """Return what the operator would do something about, and the reader may ask for."""
-    if not allowed.control:
-        return JobActions()
     dead, ended = job.phase is Phase.DEAD_LETTER, job.phase in FINISHED_PHASES
+    signal = may_signal and not ended
+    if not allowed.control:
+        return JobActions(signal=signal)
     waits = not ended and job.phase is not Phase.RUNNING
     return JobActions(
         cancel=not ended and not job.cancelling,
@@ -135,6 +167,7 @@ def available_actions(job: Job, allowed: Permissions) -> JobActions:
         suspend=waits and not job.suspended,
         resume=waits and job.suspended,
         priority=waits,
+        signal=signal,
     )
 
 
@@ -189,34 +222,6 @@ def _timeline_entry(one: HistoryEvent, now: datetime) -> TimelineEntry:
 def reason_meaning(reason: str | None) -> str:
     """Return what a reason stands for."""
     return meaning(Kind.JOB_REASON, reason or "").replace("`", "")
-
-
-@dataclass(frozen=True, slots=True)
-class StepRow:
-    """A step that is done: when, how long it took, and how large its result is."""
-
-    key: str
-    at: DisplayTime | None
-    attempt: int
-    took: str
-    size: str
-
-
-def step_rows(job: Job, now: datetime) -> list[StepRow]:
-    """Return the steps that are done, oldest first."""
-    return [_step_row(step, now) for step in job.steps]
-
-
-def _step_row(step: StepInfo, now: datetime) -> StepRow:
-    start, end = step.started_at, step.completed_at
-    took = seconds_between(start, end) if start and end else None
-    return StepRow(
-        key=step.key,
-        at=display_time(end, now),
-        attempt=step.attempt,
-        took="" if took is None else format_duration(max(0.0, took)),
-        size=f"{step.size_bytes:,} bytes",
-    )
 
 
 BAR_WIDTH: Final = 1000
@@ -304,7 +309,9 @@ class JobPage:
     policy: list[Fact]
     labels: list[Fact]
     timeline: list[TimelineEntry]
-    steps: list[StepRow]
+    records: list[RecordRow]
+    signals: list[SignalRow]
+    wanted: list[SignalForm]
     segments: list[PhaseSegment]
     bar_width: int
     family: list[JobTreeRow]
@@ -315,14 +322,23 @@ class JobPage:
 
 
 def make_job_page(
-    job: Job, members: list[JobTreeRow], allowed: Permissions, links: Links, now: datetime
+    job: Job,
+    members: list[JobTreeRow],
+    allowed: Permissions,
+    links: Links,
+    now: datetime,
+    *,
+    may_signal: bool = False,
 ) -> JobPage:
-    """Return the view; the job comes without its payload if the reader may not see that."""
+    """Return the view; the job comes without its payload if the reader may not see that.
+
+    `may_signal` is about this job: the right may be given for single ones.
+    """
     running = job.phase is Phase.RUNNING
     return JobPage(
         row=job_row(job, links, now),
         job=job,
-        offers=available_actions(job, allowed),
+        offers=available_actions(job, allowed, may_signal=may_signal),
         reason_meaning=reason_meaning(job.reason),
         why=_reason_text(job),
         running_since=display_time(job.started_at, now) if running else None,
@@ -335,7 +351,9 @@ def make_job_page(
             for name, value in sorted(job.labels.items())
         ],
         timeline=job_timeline(job, now),
-        steps=step_rows(job, now),
+        records=record_rows(job, now),
+        signals=signal_rows(job, now, with_payloads=allowed.read_payload),
+        wanted=signal_forms(job),
         segments=phase_segments(job, now),
         bar_width=BAR_WIDTH,
         family=members,

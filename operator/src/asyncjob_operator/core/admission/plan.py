@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
@@ -47,6 +47,9 @@ class AdmissionSnapshot:
     slots: int | None
     """How many jobs the queue's workers run at the same time, None if unknown."""
 
+    resumed: PendingQueue = field(default_factory=PendingQueue)
+    """Pending jobs that go on after a wait: they come first, and no rate limit counts them."""
+
 
 @dataclass(frozen=True, slots=True)
 class AdmissionPlan:
@@ -80,19 +83,26 @@ def plan_admission(
         if state is not ReservationState.RECLAIMABLE
     ]
     snapshot.rate_window.observe_reservations(
-        [(reservation, state in _ADMITTED_STATES) for reservation, state in states.items()], now
+        [
+            (reservation, state in _ADMITTED_STATES)
+            for reservation, state in states.items()
+            if not reservation.resumes
+        ],
+        now,
     )
     rate = snapshot.limits.rate_limit
     allowance = snapshot.rate_window.allowance(rate, now) if rate else None
-    admitted = _select(snapshot, kept, allowance)
+    resumed, started = _select(snapshot, kept, allowance)
     new = [
-        Reservation(job.uid, job.name, job.queued_time, job.key, now.timestamp) for job in admitted
+        Reservation(job.uid, job.name, job.queued_time, job.key, now.timestamp, resumes=resumes)
+        for jobs, resumes in ((resumed, True), (started, False))
+        for job in jobs
     ]
     return AdmissionPlan(
         version=snapshot.reservations.version,
         reservations=(*kept, *new),
-        recent_starts=snapshot.rate_window.recent_starts(rate, len(new), now) if rate else (),
-        admitted=tuple(admitted),
+        recent_starts=snapshot.rate_window.recent_starts(rate, len(started), now) if rate else (),
+        admitted=(*resumed, *started),
         reclaimed=len(states) - len(kept),
         next_at=allowance.next_at if allowance and len(snapshot.pending) else None,
     )
@@ -100,14 +110,24 @@ def plan_admission(
 
 def _select(
     snapshot: AdmissionSnapshot, kept: list[Reservation], allowance: Allowance | None
-) -> list[PendingJob]:
+) -> tuple[list[PendingJob], list[PendingJob]]:
+    """Return the jobs that go on, and those that start, which the rate limit counts."""
     reserved = {reservation.uid for reservation in kept}
-    free = _free_capacity(snapshot, reserved, len(kept), allowance)
-    if free <= 0 or not len(snapshot.pending):
-        return []
+    free = _free_capacity(snapshot, reserved, len(kept))
+    if free <= 0 or not (len(snapshot.pending) or len(snapshot.resumed)):
+        return [], []
+    may_admit = _key_limit(snapshot, kept)
+    resumed = snapshot.resumed.pop(free, may_admit)
+    places = free - len(resumed)
+    starts = places if allowance is None else min(places, allowance.count)
+    return resumed, snapshot.pending.pop(starts, may_admit)
+
+
+def _key_limit(snapshot: AdmissionSnapshot, kept: list[Reservation]) -> Callable[[str], bool]:
+    """Return what says, before each reservation, whether a concurrency key may get one more."""
     per_key = snapshot.limits.max_concurrency_per_key
     if per_key is None:
-        return snapshot.pending.pop(free, lambda _: True)
+        return lambda _: True
     used = Counter(_active_keys(snapshot.active, kept))
 
     def may_admit(key: str) -> bool:
@@ -116,7 +136,7 @@ def _select(
         used[key] += 1
         return True
 
-    return snapshot.pending.pop(free, may_admit)
+    return may_admit
 
 
 def _active_keys(active: Mapping[str, str], kept: list[Reservation]) -> list[str]:
@@ -126,12 +146,9 @@ def _active_keys(active: Mapping[str, str], kept: list[Reservation]) -> list[str
 
 
 def _free_capacity(
-    snapshot: AdmissionSnapshot,
-    reserved: AbstractSet[str],
-    reservations: int,
-    allowance: Allowance | None,
+    snapshot: AdmissionSnapshot, reserved: AbstractSet[str], reservations: int
 ) -> int:
-    """Return how many reservations may be granted at most, whatever the keys."""
+    """Return how many reservations may be granted at most, whatever the keys and the rate."""
     if snapshot.paused:
         return 0
     limits = snapshot.limits
@@ -143,6 +160,4 @@ def _free_capacity(
         # Admitted jobs wait among those that workers may claim, where keys do not take turns. So
         # only half as many as there are slots are admitted in advance.
         bounds.append(snapshot.slots + max(1, snapshot.slots // 2) - busy)
-    if allowance is not None:
-        bounds.append(allowance.count)
     return min(bounds)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from asyncjob.json_types import Json, JsonObject, as_object, child, integer, items, text
+from asyncjob.json_types import Json, JsonObject, as_object, child, flag, integer, items, text
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
 
@@ -23,6 +23,9 @@ class Reservation:
     time: str
     """When the reservation was granted."""
 
+    resumes: bool = False
+    """Whether its job goes on after a wait, which is no start that a rate limit counts."""
+
     def to_json(self) -> JsonObject:
         """Return the form in the status."""
         entry: dict[str, Json] = {"uid": self.uid, "name": self.name, "time": self.time}
@@ -30,6 +33,8 @@ class Reservation:
             entry["queuedTime"] = self.queued_time
         if self.key:
             entry["key"] = self.key
+        if self.resumes:
+            entry["resumes"] = True
         return entry
 
 
@@ -83,6 +88,7 @@ def _read_reservation(entry: JsonObject) -> Reservation:
         queued_time=text(entry, "queuedTime"),
         key=text(entry, "key"),
         time=text(entry, "time"),
+        resumes=flag(entry, "resumes"),
     )
 
 

@@ -1,7 +1,8 @@
-"""Policies that cancel a job: `cancel`, `cancelCascade`, `notAfter`, and deletion.
+"""Policies that cancel a job: `cancel`, `cancelCascade`, `notAfter`, `deadlineSeconds`, deletion.
 
 A waiting job is cancelled at once, a running one after its grace period. A cascade is written into
-the job's own spec, so that its children and dependents follow.
+the job's own spec, so that its children and dependents follow. A deadline is a time of the API
+server's clock, as the creation is that it counts from; its worker knows it as well.
 
 A job that is being deleted would otherwise hold its worker, its reservation and its cron job's turn
 for as long as a finalizer keeps it. No rule lets a job be cancelled without a request, so the
@@ -10,9 +11,15 @@ operator sets `spec.cancel` itself.
 
 from typing import Final
 
-from asyncjob.lifecycle.phase_change import cancel_running_job, cancel_waiting_job
+from asyncjob.lifecycle.job_view import JobView
+from asyncjob.lifecycle.phase_change import (
+    cancel_running_job,
+    cancel_waiting_job,
+    deadline_message,
+)
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import DEFAULT_CANCEL_GRACE_SECONDS
+from asyncjob.lifecycle.timestamps import add_seconds
 from asyncjob_operator.core.decision import (
     CancelCascades,
     CancelDeleted,
@@ -87,6 +94,44 @@ DEADLINE: Final = "deadline"
 
 
 def enforce_deadline(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Cancel a job that no worker holds and that has not finished by its deadline."""
+    job = snapshot.job
+    if job.deadline_seconds is None or (deadline := job.deadline) is None:  # most have none
+        return None
+    if now.server_seconds_until(deadline) > 0:
+        return Wait(now.recheck_at_server_time(deadline))
+    return ChangePhase(
+        DEADLINE,
+        cancel_waiting_job(job, Reason.DEADLINE_EXCEEDED, deadline_message(job), now=now.timestamp),
+    )
+
+
+def end_past_deadline(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Cancel a running job whose worker did not do so within the grace period after its deadline.
+
+    As for an execution timeout, the worker has a margin to do it first.
+    """
+    job = snapshot.job
+    if job.deadline_seconds is None or (deadline := job.deadline) is None:  # most have none
+        return None
+    grace = _cancel_grace(snapshot)
+    ends_at = add_seconds(deadline, grace + snapshot.options.timeout_margin)
+    if now.server_seconds_until(ends_at) > 0:
+        return Wait(now.recheck_at_server_time(ends_at))
+    message = f"{deadline_message(job)}; the handler did not stop within {grace} s"
+    change = cancel_running_job(job, message, now=now.timestamp, reason=Reason.DEADLINE_EXCEEDED)
+    return ChangePhase(DEADLINE, change)
+
+
+def is_past_deadline(job: JobView, now: Now) -> bool:
+    """Return whether an unfinished job is to be cancelled, and a dead letter stays one."""
+    return job.deadline is not None and now.server_seconds_until(job.deadline) <= 0
+
+
+START_DEADLINE: Final = "start-deadline"
+
+
+def enforce_start_deadline(snapshot: Snapshot, now: Now) -> PolicyResult:
     """Cancel a job that was never claimed before its `notAfter`."""
     job = snapshot.job
     not_after = job.gates.not_after
@@ -96,7 +141,8 @@ def enforce_deadline(snapshot: Snapshot, now: Now) -> PolicyResult:
         return Wait(now.recheck_at(not_after))
     message = f"notAfter {not_after} passed before the first start"
     return ChangePhase(
-        DEADLINE, cancel_waiting_job(job, Reason.DEADLINE_EXCEEDED, message, now=now.timestamp)
+        START_DEADLINE,
+        cancel_waiting_job(job, Reason.DEADLINE_EXCEEDED, message, now=now.timestamp),
     )
 
 

@@ -32,9 +32,9 @@ CYCLE_ENDS_NAMED: Final = 3
 
 
 def fail_on_dependency(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Make a job whose dependencies cannot be met a dead letter."""
+    """Make a job whose dependencies cannot be met a dead letter; a parked one has met them."""
     job, dependencies = snapshot.job, snapshot.dependencies
-    if not dependencies.states or job.admitted:
+    if not dependencies.states or job.admitted or job.waiting:
         return None
     if dependencies.cycle:
         message = f"jobs wait for one another: {_cycle_text(dependencies.cycle)}"

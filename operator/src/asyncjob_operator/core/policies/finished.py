@@ -17,10 +17,12 @@ from asyncjob_operator.core.decision import (
     CreateRerun,
     DuplicateStillLive,
     PolicyResult,
+    RedriveRefusal,
     RefuseRedrive,
     Wait,
 )
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.cancellation import is_past_deadline
 from asyncjob_operator.core.policies.deduplication import sole_live_precondition
 from asyncjob_operator.core.snapshot import Snapshot
 
@@ -42,19 +44,33 @@ REDRIVE: Final = "redrive"
 
 
 def redrive(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Queue the dead letter again, or refuse that if a live job has its deduplication id."""
+    """Queue the dead letter again, unless it is too late or a live job has its deduplication id."""
     job = snapshot.job
     if not is_redrive_requested(job):
         return None
+    if is_past_deadline(job, now):
+        message = f"not redriven: the deadline of the job passed at {job.deadline}"
+        return _refuse_once(snapshot, RedriveRefusal.PAST_DEADLINE, message)
     holder = snapshot.live_duplicate
     if holder is None:
         change = redriven(job, now=now.timestamp)
         return ChangePhase(REDRIVE, change, sole_live_precondition(job))
-    if snapshot.refused_redrive == job.control.redrive:
-        return None
     message = f"not redriven: {holder.name} is live and has the same deduplicationId"
     precondition = DuplicateStillLive(holder.namespace, holder.name, holder.uid)
-    return RefuseRedrive(REDRIVE, job.control.redrive, message, precondition)
+    return _refuse_once(snapshot, RedriveRefusal.DUPLICATE, message, precondition)
+
+
+def _refuse_once(
+    snapshot: Snapshot,
+    why: RedriveRefusal,
+    message: str,
+    precondition: DuplicateStillLive | None = None,
+) -> PolicyResult:
+    """Return a refusal that has not been told yet: each reason is told once for a request."""
+    number = snapshot.job.control.redrive
+    if snapshot.refused_redrive == (number, why):
+        return None
+    return RefuseRedrive(REDRIVE, number, why, message, precondition)
 
 
 def is_redrive_requested(job: JobView) -> bool:

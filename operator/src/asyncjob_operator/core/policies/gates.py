@@ -13,19 +13,23 @@ or if no worker of the queue lists its type any more.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import hold, promote, schedule
 from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.waits import WaitKind, WaitView
 from asyncjob_operator.core.decision import (
     AWAIT_RESERVATION,
     Admit,
     AllOf,
     ChangePhase,
     ChildrenFinished,
+    ChildrenOver,
     PolicyResult,
     Precondition,
+    SinglePrecondition,
     UpdateWaitReason,
     Wait,
 )
@@ -136,7 +140,12 @@ PROMOTE: Final = "promote"
 
 
 def promote_pending(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Queue a pending job once no gate but `notBefore` is closed; update its reason until then."""
+    """Queue a pending job once no gate but `notBefore` is closed; update its reason until then.
+
+    A parked one when something that it waits for is there or over.
+    """
+    if snapshot.job.waiting:
+        return _wake(snapshot, now)
     closed = first_closed_gate(snapshot, now)
     if closed is None or closed.reason is Reason.NOT_BEFORE:
         return _queue_job(snapshot, now)
@@ -146,7 +155,12 @@ def promote_pending(snapshot: Snapshot, now: Now) -> PolicyResult:
 
 
 def promote_scheduled(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Queue a scheduled job at its `notBefore`."""
+    """Queue a scheduled job at its `notBefore`, a parked one when something of its waits is over.
+
+    What a later version of a worker waits for, and this one does not know, is left alone.
+    """
+    if snapshot.job.waiting:
+        return _wake(snapshot, now)
     closed = first_closed_gate(snapshot, now)
     if closed and closed.until is not None:
         return Wait(closed.until)
@@ -161,16 +175,83 @@ def promote_retrying(snapshot: Snapshot, now: Now) -> PolicyResult:
     return _queue_job(snapshot, now)
 
 
+def _wake(snapshot: Snapshot, now: Now) -> PolicyResult:
+    """Queue a parked job once a wait is over: by a signal, by the end of its children, or by time.
+
+    Whether children are over follows from the cache, which has all that was written before the
+    park. What it does not have is read first: it was deleted, or is not seen yet.
+
+    Its time is that of the API server's clock. What is over by time is marked in the same write, so
+    that a signal is refused from then on; one that is there has come in time.
+    """
+    waiting = snapshot.job.waiting
+    timed = [one for one in waiting if _ends_by_time(one, snapshot)]
+    over = tuple(one.key for one in timed if now.server_seconds_until(one.until) <= 0)
+    if over or any(one.sent or _are_children_over(one, snapshot) for one in waiting):
+        return _queue_job(snapshot, now, waits_over=over)
+    unseen = next((one for one in waiting if _has_no_open_child(one, snapshot)), None)
+    if unseen is not None:
+        absent = snapshot.dependencies.awaited.absent
+        to_read = tuple(child for child in unseen.children if child.uid in absent)
+        over_first = ChildrenOver(snapshot.job.namespace, to_read)
+        return _queue_job(snapshot, now, verified=over_first)
+    return Wait(min(map(partial(_recheck_at, now), timed))) if timed else None
+
+
+def _has_no_open_child(wait: WaitView, snapshot: Snapshot) -> bool:
+    """Return whether a wait is for children of which none is known to be unfinished."""
+    open_uids = snapshot.dependencies.awaited.open
+    is_for_children = wait.kind == WaitKind.CHILDREN
+    return is_for_children and not any(child.uid in open_uids for child in wait.children)
+
+
+def _are_children_over(wait: WaitView, snapshot: Snapshot) -> bool:
+    """Return whether a wait is for children that are known to have finished, all of them."""
+    absent = snapshot.dependencies.awaited.absent
+    return _has_no_open_child(wait, snapshot) and not any(
+        child.uid in absent for child in wait.children
+    )
+
+
+def _ends_by_time(wait: WaitView, snapshot: Snapshot) -> bool:
+    """Return whether time ends it; of a kind that this version does not know nothing is said."""
+    if wait.kind == WaitKind.SIGNAL:
+        return bool(wait.until) and not wait.sent
+    if wait.kind == WaitKind.CHILDREN:
+        return bool(wait.until) and not _are_children_over(wait, snapshot)
+    return wait.kind == WaitKind.SLEEP
+
+
+def _recheck_at(now: Now, wait: WaitView) -> float:
+    return now.recheck_at_server_time(wait.until)
+
+
 def _waits_for_others(closed: ClosedGate, job: JobView) -> bool:
     """Return whether the message of the job names other dependencies than it waits for now."""
     return closed.reason is Reason.WAITING_FOR_DEPENDENCY and closed.message != job.pending_message
 
 
-def _queue_job(snapshot: Snapshot, now: Now) -> ChangePhase:
-    change = promote(snapshot.job, now=now.timestamp)
+def _queue_job(
+    snapshot: Snapshot,
+    now: Now,
+    *,
+    waits_over: tuple[str, ...] = (),
+    verified: ChildrenOver | None = None,
+) -> ChangePhase:
+    """Return the change to Queued; `verified` is what has to be confirmed before, if anything."""
+    change = promote(snapshot.job, now=now.timestamp, waits_over=waits_over)
     if first_closed_gate(snapshot, now) or snapshot.live_duplicate or snapshot.queue.has_limits:
-        return ChangePhase(PROMOTE, replace(change, fields={**change.fields, "admitted": None}))
-    return ChangePhase(PROMOTE, change, _admission_precondition(snapshot))
+        change = replace(change, fields={**change.fields, "admitted": None})
+        return ChangePhase(PROMOTE, change, verified)
+    return ChangePhase(PROMOTE, change, _both(verified, _admission_precondition(snapshot)))
+
+
+def _both(first: SinglePrecondition | None, other: Precondition | None) -> Precondition | None:
+    """Return what confirms both."""
+    if first is None or other is None:
+        return first or other
+    others = other.preconditions if isinstance(other, AllOf) else (other,)
+    return AllOf((first, *others))
 
 
 ADMIT: Final = "admit"

@@ -13,6 +13,7 @@ from asyncjob.lifecycle.phase_change import (
     PhaseChange,
     cancel_running_job,
     crash,
+    deadline_message,
     fail,
     release,
 )
@@ -21,13 +22,17 @@ from asyncjob.lifecycle.policy import BUILT_IN_POLICY, Category
 from asyncjob_operator.core.decision import ChangePhase, PolicyResult, Wait
 from asyncjob_operator.core.liveness import HolderLoss, loss_on_expiry, proven_loss
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.cancellation import is_past_deadline
 from asyncjob_operator.core.snapshot import Snapshot
 
 RECOVER: Final = "recover"
 
 
 def recover(snapshot: Snapshot, now: Now) -> PolicyResult:
-    """Take the job from a lost worker: as a crash, a release or, if requested, a cancellation."""
+    """Take the job from a lost worker: as a crash, a release, or a cancellation.
+
+    The latter if that is requested or the job's deadline has passed.
+    """
     job, lease = snapshot.job, snapshot.job.lease
     if lease is None or not snapshot.options.recovery:
         return None
@@ -47,6 +52,9 @@ def _loss_outcome(job: JobView, loss: HolderLoss, now: Now) -> PhaseChange:
         return cancel_running_job(
             job, f"cancelled by spec.cancel; {loss.message}", now=now.timestamp
         )
+    if is_past_deadline(job, now):
+        message = f"{deadline_message(job)}; {loss.message}"
+        return cancel_running_job(job, message, now=now.timestamp, reason=Reason.DEADLINE_EXCEEDED)
     take_away = crash if loss.is_crash else release
     return take_away(job, loss.reason, loss.message, now=now.timestamp, jitter_sample=now.jitter)
 

@@ -8,6 +8,7 @@ from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
     API_VERSION,
+    ARRAY_LABEL,
     BACKFILL_LABEL,
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -15,6 +16,7 @@ from asyncjob.names import (
     SCHEDULED_TIME_ANNOTATION,
     TRIGGER_ANNOTATION,
 )
+from asyncjob.shards import shard_label
 from asyncjob_operator.core.now import to_epoch
 from asyncjob_operator.core.policies.finished import is_redrive_requested
 from asyncjob_operator.core.retention import verified_completion
@@ -95,13 +97,18 @@ def _completion_time(job: JobView, observed_at: float, previous: ScheduledJob | 
 
 
 def run_body(cron: CronJobView, obj: JsonObject, run: Run) -> JsonObject:
-    """Return the job to create: the template's spec unchanged, and labels that name the run."""
+    """Return the job to create: the template's spec unchanged, and labels that name the run.
+
+    The label of an array's chunks is left out: who may create jobs by a cron job alone could
+    otherwise create one that the operator takes for a chunk.
+    """
     template = child(child(obj, "spec"), "jobTemplate")
     metadata = child(template, "metadata")
     labels: dict[str, Json] = {
-        **child(metadata, "labels"),
+        **{name: value for name, value in child(metadata, "labels").items() if name != ARRAY_LABEL},
         CRON_JOB_LABEL: cron_label_value(cron.name),
         CRON_JOB_UID_LABEL: cron.uid,
+        **shard_label(run.name),
         **({BACKFILL_LABEL: "true"} if run.backfill else {}),
     }
     annotations: dict[str, Json] = {

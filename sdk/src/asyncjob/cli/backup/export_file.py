@@ -19,7 +19,17 @@ from asyncjob.cli.output.printer import CommandFailedError
 from asyncjob.cli.output.tables import one_line
 from asyncjob.deep_json import encode
 from asyncjob.json_types import Json, JsonObject, child
-from asyncjob.names import CRON_JOB_KIND, CRON_JOBS, JOB_KIND, JOBS, QUEUE_KIND, QUEUES
+from asyncjob.lifecycle.signals import readable_signals, signals_of
+from asyncjob.names import (
+    ARRAY_KIND,
+    ARRAYS,
+    CRON_JOB_KIND,
+    CRON_JOBS,
+    JOB_KIND,
+    JOBS,
+    QUEUE_KIND,
+    QUEUES,
+)
 
 
 class FileFailedError(CommandFailedError):
@@ -48,7 +58,12 @@ FORMAT: Final = 1
 HEADER_KIND: Final = "AsyncJobExport"
 FOOTER_KIND: Final = "AsyncJobExportEnd"
 
-PLURALS: Final[Mapping[str, str]] = {QUEUE_KIND: QUEUES, CRON_JOB_KIND: CRON_JOBS, JOB_KIND: JOBS}
+PLURALS: Final[Mapping[str, str]] = {
+    QUEUE_KIND: QUEUES,
+    CRON_JOB_KIND: CRON_JOBS,
+    ARRAY_KIND: ARRAYS,
+    JOB_KIND: JOBS,
+}
 """What is exported, in the order in which it is restored: a job may be of a cron job."""
 
 
@@ -75,14 +90,27 @@ def encode_line(obj: JsonObject) -> bytes:
     return encode(obj) + b"\n"
 
 
-def exported_object(obj: JsonObject, kind: str, api_version: str) -> JsonObject:
+def exported_object(
+    obj: JsonObject, kind: str, api_version: str, levels: int | None = None
+) -> JsonObject:
     """Return an object as it is kept: all of it but for the bookkeeping of who wrote which field.
 
-    Objects in a list may come without their kind.
+    Objects in a list may come without their kind. Of a signal whose payload is too much it says so:
+    a restore sends no signals, and so leaves nothing out because of one. `levels` says how many
+    levels of the object were read, if not all.
     """
     metadata: dict[str, Json] = dict(child(obj, "metadata"))
     metadata.pop("managedFields", None)
-    return {**obj, "apiVersion": api_version, "kind": kind, "metadata": metadata}
+    exported: dict[str, Json] = {
+        **obj,
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": metadata,
+    }
+    spec = child(obj, "spec")
+    if kind == JOB_KIND and "signals" in spec:
+        exported["spec"] = {**spec, "signals": readable_signals(signals_of(spec), levels)}
+    return exported
 
 
 STDOUT: Final = "-"

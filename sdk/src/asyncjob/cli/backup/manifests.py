@@ -1,8 +1,8 @@
 """The manifest to create for a record.
 
 Its namespace and name in the target cluster, the dependencies that are left, and a spec without
-what belongs to its former run. Jobs and cron jobs are created suspended, so that nothing starts
-before somebody resumes it; whatever is left out is noted. Pure.
+what belongs to its former run. Jobs, arrays and cron jobs are created suspended, so that nothing
+starts before somebody resumes it; whatever is left out is noted. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items,
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
     API_VERSION,
+    ARRAY_KIND,
     CRON_JOB_KIND,
     CRON_JOB_UID_LABEL,
     JOB_KIND,
@@ -28,6 +29,7 @@ from asyncjob.names import (
     RESTORED_UNCHANGED,
     is_namespace,
 )
+from asyncjob.shards import shard_label
 from asyncjob.submission import dedup_name_prefix, key_name, sequence_name, sequence_of
 
 
@@ -37,8 +39,10 @@ class RestoreNote(StrEnum):
     OWNERS = "owners"
     FINALIZERS = "finalizers"
     DEADLINE = "deadline"
+    NEW_DEADLINE = "new-deadline"
     UNSATISFIABLE = "unsatisfiable"
     RERUN = "rerun"
+    SIGNALS = "signals"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
 
@@ -47,8 +51,10 @@ RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
     RestoreNote.OWNERS: "owner references are left out: the owners have new UIDs",
     RestoreNote.FINALIZERS: "finalizers are left out",
     RestoreNote.DEADLINE: "notAfter is left out of jobs that had started before it",
+    RestoreNote.NEW_DEADLINE: "deadlineSeconds counts from the creation of the new job",
     RestoreNote.UNSATISFIABLE: "jobs depend on jobs that are not restored",
     RestoreNote.RERUN: "reruns requested but not created yet must be requested again",
+    RestoreNote.SIGNALS: "signals are left out: the new job waits for them again",
     RestoreNote.TRIGGER: "trigger is left out: it was processed, or must be requested again",
     RestoreNote.BACKFILL: "backfill is left out: its remaining runs must be requested again",
 }
@@ -233,10 +239,11 @@ def _metadata(obj: JsonObject, record: ExportRecord, context: RestoreContext) ->
     if cron_job_uid in context.cron_job_uids:
         labels[CRON_JOB_UID_LABEL] = context.cron_job_uids[cron_job_uid]
     _, namespace, name = record.key
+    if record.key.kind == JOB_KIND:
+        name = context.renamed_jobs.get((namespace, name), name)
+        labels.update(shard_label(name))
     return {
-        "name": context.renamed_jobs.get((namespace, name), name)
-        if record.key.kind == JOB_KIND
-        else name,
+        "name": name,
         "namespace": context.namespaces.target_namespace(namespace),
         **({"labels": labels} if labels else {}),
         "annotations": {
@@ -258,6 +265,9 @@ def _spec(
             return _job_spec(obj, record, context)
         case kind if kind == CRON_JOB_KIND:
             return _cron_job_spec(spec, record)
+        case kind if kind == ARRAY_KIND:
+            left = {name: value for name, value in spec.items() if name != "redrive"}
+            return {**left, "suspend": True}, []
         case _:
             return spec, []
 
@@ -276,12 +286,16 @@ def _job_spec(
     left = {
         name: value
         for name, value in child(obj, "spec").items()
-        if name not in {"redrive", "rerun", "dependsOn"}
+        if name not in {"redrive", "rerun", "signals", "dependsOn"}
     }
     remarks: _Notes = [(RestoreNote.RERUN, record.key.name)] if record.rerun_requested else []
     if record.started and "notAfter" in left:
         del left["notAfter"]
         remarks.append((RestoreNote.DEADLINE, record.key.name))
+    if "deadlineSeconds" in left:
+        remarks.append((RestoreNote.NEW_DEADLINE, record.key.name))
+    if child(obj, "spec").get("signals"):
+        remarks.append((RestoreNote.SIGNALS, record.key.name))
     waits, unsatisfiable = _depends_on(obj, record, context)
     remarks += [
         (RestoreNote.UNSATISFIABLE, f"{record.key.name} for {name}") for name in unsatisfiable

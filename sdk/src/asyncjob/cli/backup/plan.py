@@ -7,7 +7,7 @@ from functools import cached_property
 
 from asyncjob.cli.backup.export_file import PLURALS
 from asyncjob.cli.backup.records import ExportContents, ExportRecord
-from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
 
 _KIND_ORDER = {kind: number for number, kind in enumerate(PLURALS)}
 
@@ -18,7 +18,9 @@ class SkipReason(StrEnum):
     SUCCEEDED = "Succeeded"
     CANCELLED = "Cancelled"
     DEAD_LETTER = "DeadLetter"
+    FAILED_ARRAY = "FailedArray"
     CHILD = "Child"
+    CHUNK = "Chunk"
     DELETED = "Deleted"
     OTHER_QUEUE = "OtherQueue"
 
@@ -27,7 +29,9 @@ SKIP_REASON_DOCS: Mapping[SkipReason, str] = {
     SkipReason.SUCCEEDED: "succeeded",
     SkipReason.CANCELLED: "cancelled",
     SkipReason.DEAD_LETTER: "dead letters (--dead-letters restores them)",
+    SkipReason.FAILED_ARRAY: "arrays that have failed (--dead-letters restores them)",
     SkipReason.CHILD: "children of restored jobs, which submit them again",
+    SkipReason.CHUNK: "chunks of arrays, which create them again",
     SkipReason.DELETED: "being deleted when they were exported",
     SkipReason.OTHER_QUEUE: "of other queues",
 }
@@ -84,9 +88,14 @@ def _own_skip_reason(record: ExportRecord, selection: RestoreSelection) -> SkipR
         return SkipReason.OTHER_QUEUE
     if record.deleting:
         return SkipReason.DELETED
-    if record.phase is Phase.DEAD_LETTER and selection.dead_letters:
+    if record.in_array:
+        return SkipReason.CHUNK
+    if not record.is_done or (record.is_dead_letter and selection.dead_letters):
         return None
-    return SkipReason(record.phase.value) if record.phase and record.is_done else None
+    if record.array_phase is ArrayPhase.FAILED:
+        return SkipReason.FAILED_ARRAY
+    ended = record.phase or record.array_phase
+    return SkipReason(ended.value) if ended else None
 
 
 def _ancestor_is_restored(

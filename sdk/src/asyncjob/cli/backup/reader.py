@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -27,7 +27,9 @@ from asyncjob.cli.backup.export_file import (
 )
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey, queue_of
 from asyncjob.json_types import JsonObject, as_object, child, integer, text
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.models.array import AsyncArraySpec
 from asyncjob.models.base import ObjectName
 from asyncjob.models.cron import AsyncCronJobSpec
 from asyncjob.models.field_errors import field_detail
@@ -35,6 +37,8 @@ from asyncjob.models.job import AsyncJobSpec
 from asyncjob.models.queue import AsyncQueueSpec
 from asyncjob.names import (
     API_VERSION,
+    ARRAY_KIND,
+    ARRAY_LABEL,
     CRON_JOB_KIND,
     JOB_KIND,
     PARENT_LABEL,
@@ -45,8 +49,12 @@ from asyncjob.names import (
 SPEC_MODELS: Final[dict[str, type[BaseModel]]] = {
     QUEUE_KIND: AsyncQueueSpec,
     CRON_JOB_KIND: AsyncCronJobSpec,
+    ARRAY_KIND: AsyncArraySpec,
     JOB_KIND: AsyncJobSpec,
 }
+
+
+AnyPhase = TypeVar("AnyPhase", Phase, ArrayPhase)
 
 
 class InvalidLineError(ValueError):
@@ -95,11 +103,25 @@ def _record(obj: JsonObject, kind: str, location: str, offset: int) -> ExportRec
         queue=queue_of(obj, kind),
         deleting=bool(text(metadata, "deletionTimestamp")),
     )
+    if kind == ARRAY_KIND:
+        return _array_record(plain, obj, status)
     return _job_record(plain, obj, status) if kind == JOB_KIND else plain
 
 
+def _array_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> ExportRecord:
+    phase = _phase(status, ArrayPhase, ArrayPhase.PENDING)
+    redrives = integer(child(obj, "spec"), "redrive") > integer(status, "redrives")
+    return replace(
+        record,
+        array_phase=phase,
+        redriving=phase is ArrayPhase.FAILED and redrives,
+        started=integer(status, "next") > 0,
+    )
+
+
 def _job_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> ExportRecord:
-    spec, phase = child(obj, "spec"), _phase(status)
+    spec, phase = child(obj, "spec"), _phase(status, Phase, Phase.QUEUED)
+    labels = child(child(obj, "metadata"), "labels")
     redrives = integer(spec, "redrive") > integer(status, "redrives")
     return replace(
         record,
@@ -107,15 +129,16 @@ def _job_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> Ex
         redriving=phase is Phase.DEAD_LETTER and redrives,
         started=bool(text(status, "firstStartTime")),
         has_checkpoint=status.get("checkpoint") is not None,
-        parent=text(child(child(obj, "metadata"), "labels"), PARENT_LABEL),
+        parent=text(labels, PARENT_LABEL),
+        in_array=ARRAY_LABEL in labels,
         rerun_requested=integer(spec, "rerun") > integer(status, "reruns"),
     )
 
 
-def _phase(status: JsonObject) -> Phase:
-    phase = text(status, "phase", Phase.QUEUED)
+def _phase(status: JsonObject, known: type[AnyPhase], default: AnyPhase) -> AnyPhase:
+    phase = text(status, "phase", default)
     try:
-        return Phase(phase)
+        return known(phase)
     except ValueError:
         raise InvalidLineError(f"status.phase: {phase!r} is not known to this version") from None
 

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from asyncjob.cli.backup.export_file import PLURALS, STDOUT
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
-from asyncjob.names import CRON_JOB_KIND, DEFAULT_QUEUE, JOB_KIND, QUEUE_KIND
+from asyncjob.names import ARRAY_KIND, CRON_JOB_KIND, DEFAULT_QUEUE, JOB_KIND, QUEUE_KIND
 
 
 def in_queues(obj: JsonObject, kind: str, queues: Collection[str]) -> bool:
@@ -42,8 +43,9 @@ class ObjectKey(NamedTuple):
 class ExportRecord:
     """One object. `offset` is where its line begins, in bytes; `location` is for people.
 
-    `phase` is of jobs alone, `redriving` of dead letters. `parent` is the UID of the job that
-    submitted this one; `started` says that it has run before.
+    `phase` is of jobs, `array_phase` of arrays, `redriving` of dead letters and failed arrays.
+    `parent` is the UID of the job that submitted this one; `started` says that it has run before,
+    `in_array` that it is a chunk.
     """
 
     key: ObjectKey
@@ -53,17 +55,25 @@ class ExportRecord:
     created_at: str = ""
     queue: str = ""
     phase: Phase | None = None
+    array_phase: ArrayPhase | None = None
     redriving: bool = False
     deleting: bool = False
     started: bool = False
     has_checkpoint: bool = False
     parent: str = ""
+    in_array: bool = False
     rerun_requested: bool = False
 
     @property
     def is_done(self) -> bool:
         """Return whether nothing is left to do: a dead letter may have been asked to go on."""
-        return self.phase in FINISHED_PHASES and not self.redriving
+        ended = self.phase in FINISHED_PHASES or self.array_phase in ENDED_ARRAY_PHASES
+        return ended and not self.redriving
+
+    @property
+    def is_dead_letter(self) -> bool:
+        """Return whether a person may have it go on: a dead letter, or an array that has failed."""
+        return self.phase is Phase.DEAD_LETTER or self.array_phase is ArrayPhase.FAILED
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,7 @@ class ExportContents:
 _NOUNS: Final[Mapping[str, str]] = {
     QUEUE_KIND: "queue",
     CRON_JOB_KIND: "cron job",
+    ARRAY_KIND: "array",
     JOB_KIND: "job",
 }
 

@@ -26,7 +26,7 @@ from asyncjob.cli.output.printer import ProgressBar
 from asyncjob.client.errors import NotFoundError, UnauthenticatedError, UnavailableError
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json, JsonObject
-from asyncjob.names import CRON_JOB_KIND, JOB_KIND, collection_path
+from asyncjob.names import ARRAY_KIND, CRON_JOB_KIND, JOB_KIND, collection_path
 
 MAX_NAMED = 3
 """Maximum number of names; the rest is counted."""
@@ -46,10 +46,11 @@ class RestoreReport:
     @property
     def code(self) -> ExitCode:
         """Return the exit code: a queue or cron job that exists already counts as restored."""
-        jobs_taken = any(
-            one.key.kind == JOB_KIND for one in self.by_outcome[RestoreOutcome.NAME_TAKEN]
+        taken = any(
+            one.key.kind in {JOB_KIND, ARRAY_KIND}
+            for one in self.by_outcome[RestoreOutcome.NAME_TAKEN]
         )
-        return ExitCode.FAILED if self.refused or jobs_taken else ExitCode.OK
+        return ExitCode.FAILED if self.refused or taken else ExitCode.OK
 
     @property
     def attempted(self) -> int:
@@ -111,7 +112,13 @@ def _count_skipped(plan: RestorePlan) -> Mapping[SkipReason, int]:
 
 
 def _restarted_jobs(created: Sequence[ExportRecord]) -> Iterator[str]:
-    begun = [one for one in created if one.started]
+    arrays = [one for one in created if one.started and one.array_phase]
+    if arrays:
+        yield (
+            f"{quantity(len(arrays), 'array')} had started: a status cannot be restored; "
+            "all their items run again; the file keeps the old status"
+        )
+    begun = [one for one in created if one.started and one.phase]
     kept = sum(one.has_checkpoint for one in begun)
     if begun:
         of_them = f", {kept} of them with a checkpoint" if kept else ""

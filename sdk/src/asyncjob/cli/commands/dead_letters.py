@@ -53,7 +53,7 @@ def confirmation_question(action: BulkAction, preview: BulkReport) -> str:
     some = ", ".join(preview.done[:MAX_NAMED])
     more = len(preview.done) - MAX_NAMED
     which = f"{some} and {more} more" if more > 0 else some
-    held_back = preview.matched - len(preview.done)
+    held_back = preview.matched - len(preview.done) - len(preview.failed)
     rest = f"; {held_back} more match, see --limit" if held_back > 0 else ""
     return f"{action.value.capitalize()} {count_dead_letters(len(preview.done))} ({which}{rest})?"
 
@@ -176,7 +176,8 @@ def _is_confirmed(jobs: Jobs, request: _BulkRequest) -> bool:
         )
     preview = request.apply_to_matching(jobs, dry_run=True)
     if not preview.done:
-        note("no dead letters match")
+        refused = [f"{failure.id}: {failure.detail}" for failure in preview.failed]
+        note("\n".join(refused) or "no dead letters match")
         return False
     return click.confirm(confirmation_question(request.action, preview), err=True)
 

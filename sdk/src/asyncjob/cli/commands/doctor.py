@@ -30,7 +30,7 @@ def doctor(
 
     Checks the API server, its version and clock, the resource types and policies and whether they
     are enforced (by dry runs that change nothing), your permissions, the operator, workers, stuck
-    jobs and dead letters; with --server the gateway. Exit code 1 if there is a problem.
+    jobs, arrays and dead letters; with --server the gateway. Exit code 1 if there is a problem.
     """
     findings = examine_environment(connection, cli.now)
     if is_reachable(findings):

@@ -21,6 +21,7 @@ from asyncjob.cli.direct import DirectCluster
 from asyncjob.cli.exit_codes import ExitCode
 from asyncjob.cli.output.printer import note
 from asyncjob.cli.output.tables import one_line
+from asyncjob.client.errors import NotFoundError
 from asyncjob.client.kubernetes.calls import KubernetesCalls
 from asyncjob.deep_json import TruncatedObject, is_deeper
 from asyncjob.errors import ExpiredError, InvalidError
@@ -28,7 +29,7 @@ from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube.paging import ListPager
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.names import API_VERSION, JOB_KIND, collection_path
+from asyncjob.names import API_VERSION, ARRAY_KIND, JOB_KIND, collection_path
 
 
 @click.command(cls=SectionedCommand)
@@ -47,7 +48,7 @@ def export(
     queues: Sequence[str],
     connection: ConnectionOptions,
 ) -> ExitCode:
-    """Write jobs, queues and cron jobs, including their status, to FILE or stdout.
+    """Write jobs, arrays, queues and cron jobs, including their status, to FILE or stdout.
 
     Writes one JSON object per line. Each kind is read at one resource version. FILE is created
     or replaced once the export is complete, readable only by you. An object that is nested too
@@ -73,7 +74,12 @@ def export(
         phases: Counter[str] = Counter()
         left_out: list[str] = []
         for kind in layout.PLURALS:
-            written = _export_kind(cluster, writer, kind, namespace, frozenset(queues))
+            try:
+                written = _export_kind(cluster, writer, kind, namespace, frozenset(queues))
+            except NotFoundError:
+                if kind != ARRAY_KIND:
+                    raise
+                written = _WrittenKind()  # CRDs of before there were arrays
             phases = written.phases
             counts[kind] = phases.total()
             left_out += written.left_out
@@ -108,7 +114,7 @@ def _export_kind(
             written = _WrittenKind()
         for obj in page.objects:
             if in_queues(obj, kind, queues):
-                exported = layout.exported_object(obj, kind, API_VERSION)
+                exported = layout.exported_object(obj, kind, API_VERSION, page.object_levels)
                 try:
                     page.require_whole(exported)
                     writer.write(exported)
@@ -137,9 +143,14 @@ class ObjectPage:
     restarted: bool = False
     levels: int | None = None
 
+    @property
+    def object_levels(self) -> int | None:
+        """How many levels of each object could be read, if not all."""
+        return None if self.levels is None else self.levels - _LEVELS_ABOVE_OBJECTS
+
     def require_whole(self, obj: JsonObject) -> None:
         """Raise InvalidError for an object of it that goes as deep as the page was read."""
-        if self.levels is not None and is_deeper(obj, self.levels - _LEVELS_ABOVE_OBJECTS - 1):
+        if self.object_levels is not None and is_deeper(obj, self.object_levels - 1):
             raise InvalidError(f"nested too deeply: {self.levels} levels of its page could be read")
 
 

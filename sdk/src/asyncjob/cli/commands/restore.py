@@ -19,7 +19,9 @@ from asyncjob.cli.output.printer import OutputFormat, Printer, progress_bar, wit
 @click.command(cls=SectionedCommand)
 @click.argument("file", metavar="FILE")
 @click.option("--dry-run", is_flag=True, help="Validate on the cluster without creating.")
-@click.option("--dead-letters", is_flag=True, help="Also restore dead letters, as new jobs.")
+@click.option(
+    "--dead-letters", is_flag=True, help="Also restore dead letters and failed arrays, as new ones."
+)
 @click.option(
     "--queue", "-q", "queues", multiple=True, metavar="QUEUE", help="Only this queue; repeatable."
 )
@@ -42,12 +44,12 @@ def restore(
     connection: ConnectionOptions,
     printer: Printer,
 ) -> int:
-    """Restore an export: queues, and suspended, its cron jobs and unfinished jobs.
+    """Restore an export: queues, and suspended, its cron jobs, unfinished arrays and jobs.
 
     A status cannot be restored: jobs that had started run again from the beginning, without their
-    checkpoint. Finished jobs are skipped. Objects are created in their original namespaces, or in
-    --namespace. Existing objects are left unchanged, so the command can be repeated. All of FILE
-    (- for stdin) is validated first.
+    checkpoint, and so do all items of an array. What is finished is skipped. Objects are created in
+    their original namespaces, or in --namespace. Existing objects are left unchanged, so the
+    command can be repeated. All of FILE (- for stdin) is validated first.
 
     \b
       asyncjob restore backup.jsonl --dry-run

@@ -9,17 +9,19 @@ from typing import Final
 
 from asyncjob.cli.connection import ConnectionOptions
 from asyncjob.cli.doctor import endpoints, installation, permissions, processes, stuck_jobs
+from asyncjob.cli.doctor.arrays import ARRAYS_CHECK, check_arrays, is_chunk
 from asyncjob.cli.doctor.findings import Finding, Severity, problem, warning
 from asyncjob.client.api import Jobs
 from asyncjob.errors import AsyncJobError, code_of
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.rest.listing import Selection
+from asyncjob.rest.resources import WorkerInfo
 
 Clock = Callable[[], datetime]
 
 MAX_JOBS_EXAMINED: Final = 2_000
-"""Unfinished jobs looked at, the newest."""
+"""Unfinished jobs looked at, the newest; and arrays."""
 UNFINISHED: Final = Selection(phase=[phase for phase in Phase if phase not in FINISHED_PHASES])
 DEAD_LETTERS: Final = Selection(phase=[Phase.DEAD_LETTER])
 CLUSTER_DOWN_HINT: Final = "is the cluster up, and is this the right context? kubectl cluster-info"
@@ -79,13 +81,21 @@ async def _examine_installation(session: KubeSession, now: datetime) -> list[Fin
 def examine_jobs(jobs: Jobs, now: datetime) -> list[Finding]:
     """Return what is found of workers and jobs, by whichever way they are reached."""
     findings: list[Finding] = []
+    workers: Sequence[WorkerInfo] = ()
     with _errors_as_findings(findings, processes.WORKERS_CHECK):
         unfinished = list(islice(jobs.list(UNFINISHED), MAX_JOBS_EXAMINED))
-        waiting = [job for job in unfinished if job.phase is not Phase.RUNNING]
-        findings += processes.check_workers(jobs.workers(), jobs.queues(), waiting)
+        waiting = [
+            job for job in unfinished if job.phase is not Phase.RUNNING and not is_chunk(job)
+        ]
+        workers = jobs.workers()
+        findings += processes.check_workers(workers, jobs.queues(), waiting)
         findings += stuck_jobs.check_stuck_jobs(
             unfinished, now, complete=len(unfinished) < MAX_JOBS_EXAMINED
         )
+    with _errors_as_findings(findings, ARRAYS_CHECK):
+        arrays = list(islice(jobs.arrays(), MAX_JOBS_EXAMINED))
+        complete = len(arrays) < MAX_JOBS_EXAMINED
+        findings += check_arrays(arrays, processes.types_by_queue(workers), now, complete=complete)
     with _errors_as_findings(findings, "Dead letters"):
         dead = sum(1 for _ in islice(jobs.list(DEAD_LETTERS), MAX_JOBS_EXAMINED))
         findings += stuck_jobs.check_dead_letters(dead, complete=dead < MAX_JOBS_EXAMINED)

@@ -144,7 +144,7 @@ def _other_versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
 def _unserved_types(
     workers: Sequence[WorkerInfo], waiting: Sequence[JobSummary]
 ) -> Iterator[Finding]:
-    known = _types_by_queue(workers)
+    known = types_by_queue(workers)
     lost: dict[tuple[str, str], list[str]] = defaultdict(list)
     for job in waiting:
         if job.queue in known and job.type not in known[job.queue]:
@@ -157,7 +157,8 @@ def _unserved_types(
         yield problem(JOB_TYPES_CHECK, DoctorCode.NO_HANDLER, message, way)
 
 
-def _types_by_queue(workers: Sequence[WorkerInfo]) -> Mapping[str, set[str]]:
+def types_by_queue(workers: Sequence[WorkerInfo]) -> Mapping[str, set[str]]:
+    """Return which types the live workers of each queue take; no key for a queue without any."""
     known: dict[str, set[str]] = defaultdict(set)
     for one in workers:
         known[one.queue].update(one.types)

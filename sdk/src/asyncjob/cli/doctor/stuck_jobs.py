@@ -40,6 +40,17 @@ def _due_at(job: JobSummary) -> str | None:
     return job.next_attempt_at if job.phase in {Phase.RETRYING, Phase.SCHEDULED} else None
 
 
+def _past_deadline_since(job: JobSummary) -> str | None:
+    """Return the deadline of a job that no worker holds."""
+    held = job.phase in {Phase.RUNNING, Phase.DEAD_LETTER}
+    return None if held else job.deadline_at
+
+
+def _running_past_deadline_since(job: JobSummary) -> str | None:
+    """Return the deadline of a running job, whose handler has its grace period besides."""
+    return job.deadline_at if job.phase is Phase.RUNNING else None
+
+
 def _cancelling_since(job: JobSummary) -> str | None:
     return job.updated_at if job.cancelling and job.phase is not Phase.DEAD_LETTER else None
 
@@ -52,6 +63,18 @@ SYMPTOMS: Final = (
         MAX_SILENCE_SECONDS,
     ),
     StuckSymptom(DoctorCode.OVERDUE, "overdue", _due_at, MAX_OVERDUE_SECONDS),
+    StuckSymptom(
+        DoctorCode.OVERDUE,
+        "past their deadline, and still there",
+        _past_deadline_since,
+        MAX_OVERDUE_SECONDS,
+    ),
+    StuckSymptom(
+        DoctorCode.OVERDUE,
+        "Running past their deadline",
+        _running_past_deadline_since,
+        MAX_CANCELLING_SECONDS,
+    ),
     StuckSymptom(
         DoctorCode.NOT_CANCELLED,
         "to be cancelled, and still there",

@@ -25,6 +25,8 @@ MAX_TOTAL_BYTES: Final = 64 * 2**20
 """Bytes of all files together. All is checked before the first job is submitted, so all of it is in
 memory, which takes about ten times as much."""
 
+SPLIT_ADVICE: Final = "submit it in parts (split --lines=10000 FILE cuts JSON lines)"
+
 
 class DocumentError(ValueError):
     """A file cannot be read; the message says which and where."""
@@ -38,12 +40,14 @@ class Document:
     value: Json
 
 
-def read_documents(paths: Iterable[str], stdin: TextIO) -> Iterator[Document]:
+def read_documents(
+    paths: Iterable[str], stdin: TextIO, *, advice: str = SPLIT_ADVICE
+) -> Iterator[Document]:
     """Yield the documents of all files, in order; a folder's by name, with its folders.
 
-    Raises DocumentError.
+    Raises DocumentError. `advice` says what to do about files that are too large.
     """
-    budget = _ByteBudget(MAX_TOTAL_BYTES)
+    budget = _ByteBudget(MAX_TOTAL_BYTES, advice)
     for path in paths:
         if path == STDIN:
             yield from parse_documents(
@@ -58,17 +62,15 @@ class _ByteBudget:
     """How much may still be read."""
 
     remaining: int
+    advice: str
 
     def read(self, location: str, stream: IO[bytes]) -> bytes:
         """Read a file to its end; raises DocumentError where that goes too far."""
         data = stream.read(self.remaining + 1)
         self.remaining -= len(data)
         if self.remaining < 0:
-            raise DocumentError(
-                f"{location}: more than {MAX_TOTAL_BYTES >> 20} MiB in one call; submit it in "
-                "parts "
-                "(split --lines=10000 FILE cuts JSON lines)"
-            )
+            limit = MAX_TOTAL_BYTES >> 20
+            raise DocumentError(f"{location}: more than {limit} MiB in one call; {self.advice}")
         return data
 
 

@@ -1,4 +1,4 @@
-"""Names of jobs, queues and cron jobs.
+"""Names of jobs, queues, cron jobs and arrays.
 
 The parameter type that accepts them, with or without their kind before them, and what a shell
 offers when somebody presses Tab.
@@ -44,6 +44,11 @@ def queue_names(client: "Jobs", _prefix: str) -> Iterator[str]:
 def cron_job_names(client: "Jobs", _prefix: str) -> Iterator[str]:
     """Yield the names of cron jobs."""
     return (cron.name for cron in client.cron_jobs())
+
+
+def array_names(client: "Jobs", _prefix: str) -> Iterator[str]:
+    """Yield the names of arrays, newest first."""
+    return (array.name for array in client.arrays())
 
 
 def complete_names(context: click.Context, source: NameSource, prefix: str) -> list[CompletionItem]:

@@ -28,7 +28,8 @@ REQUEST_SECTION: Final = "Request data for the handler"
 _DURATION: Final = DurationParam()
 
 
-def _option(*flags: str, section: str = "", **details: Any) -> Any:
+def section_option(*flags: str, section: str = "", **details: Any) -> Any:
+    """Return a decorator that adds an option, under a heading of its own if one is given."""
     return click.option(*flags, cls=SectionedOption, section=section, **details)
 
 
@@ -53,7 +54,7 @@ def _parse_reference(
     return {"name": name, "key": key}
 
 
-_KEY_VALUE: Final[dict[str, Any]] = {
+KEY_VALUE: Final[dict[str, Any]] = {
     "multiple": True,
     "callback": _parse_pairs,
     "metavar": "KEY=VALUE",
@@ -64,88 +65,116 @@ _KEY_REFERENCE: Final[dict[str, Any]] = {
     "section": PAYLOAD_SECTION,
 }
 
+RETRY_OPTIONS: Final = (
+    section_option(
+        "--max-retries", type=click.IntRange(0), section=RETRY_SECTION, help="Maximum retries."
+    ),
+    section_option(
+        "--backoff",
+        type=click.Choice([one.value for one in Backoff], case_sensitive=False),
+        section=RETRY_SECTION,
+        help="How the delay grows from retry to retry.",
+    ),
+    section_option(
+        "--initial-delay", type=_DURATION, section=RETRY_SECTION, help="Before the first retry."
+    ),
+    section_option("--max-delay", type=_DURATION, section=RETRY_SECTION, help="Longest delay."),
+    section_option(
+        "--jitter", type=click.FloatRange(0, 1), section=RETRY_SECTION, help="Spread, 0 to 1."
+    ),
+    section_option(
+        "--retry-on",
+        multiple=True,
+        metavar="CATEGORY",
+        section=RETRY_SECTION,
+        help="Retry only errors of this category; repeatable.",
+    ),
+    section_option(
+        "--no-retry-on",
+        multiple=True,
+        metavar="CATEGORY",
+        section=RETRY_SECTION,
+        help="Never retry errors of this category; repeatable.",
+    ),
+    section_option(
+        "--max-crashes", type=click.IntRange(0), section=RETRY_SECTION, help="Maximum crashes."
+    ),
+)
+"""Options for a retry policy, of jobs and of the chunks of arrays."""
+
 submission_options: Final[Callable[[Callback], Callback]] = combine_options(
     [
-        _option("--name", type=NameParam(None), help="The job's id; else generated."),
-        _option("--queue", "-q", metavar="QUEUE", help="Name of the queue.  [default: default]"),
-        _option("--label", "-l", "labels", help="Label of the job; repeatable.", **_KEY_VALUE),
-        _option("--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."),
-        _option("--not-before", type=TimeParam(), help="Earliest start: +10m, or RFC 3339."),
-        _option("--not-after", type=TimeParam(), help="Cancel the job if not started by then."),
-        _option(
+        section_option("--name", type=NameParam(None), help="The job's id; else generated."),
+        section_option(
+            "--queue", "-q", metavar="QUEUE", help="Name of the queue.  [default: default]"
+        ),
+        section_option(
+            "--label", "-l", "labels", help="Label of the job; repeatable.", **KEY_VALUE
+        ),
+        section_option(
+            "--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."
+        ),
+        section_option("--not-before", type=TimeParam(), help="Earliest start: +10m, or RFC 3339."),
+        section_option(
+            "--not-after", type=TimeParam(), help="Cancel the job if not started by then."
+        ),
+        section_option(
+            "--deadline", type=_DURATION, help="Cancel the job if not finished after this time."
+        ),
+        section_option(
             "--depends-on",
             multiple=True,
             metavar="JOB[:any]",
             help="Wait until this job has succeeded, with :any finished; repeatable.",
         ),
-        _option(
+        section_option(
             "--queue-timeout", type=_DURATION, help="Dead letter if not claimed within this time."
         ),
-        _option("--execution-timeout", type=_DURATION, help="Time limit of one attempt."),
-        _option(
+        section_option("--execution-timeout", type=_DURATION, help="Time limit of one attempt."),
+        section_option(
             "--lease", type=_DURATION, help="Recover the job after this time without heartbeat."
         ),
-        _option(
+        section_option(
             "--cancel-grace", type=_DURATION, help="Time for the handler to stop after a cancel."
         ),
-        _option("--ttl", type=_DURATION, help="Delete the job this long after it has finished."),
-        _option("--idempotency-key", help="Submitting again with this key returns the same job."),
-        _option("--deduplication-id", help="Refuse while another unfinished job has this id."),
-        _option("--concurrency-key", help="Key for the queue's maxConcurrencyPerKey."),
-        _option("--traceparent", help="W3C trace context."),
-        _option("--suspend", is_flag=True, help="Submit the job suspended."),
-        _option(
-            "--max-retries", type=click.IntRange(0), section=RETRY_SECTION, help="Maximum retries."
+        section_option(
+            "--ttl", type=_DURATION, help="Delete the job this long after it has finished."
         ),
-        _option(
-            "--backoff",
-            type=click.Choice([one.value for one in Backoff], case_sensitive=False),
-            section=RETRY_SECTION,
-            help="How the delay grows from retry to retry.",
+        section_option(
+            "--idempotency-key", help="Submitting again with this key returns the same job."
         ),
-        _option(
-            "--initial-delay", type=_DURATION, section=RETRY_SECTION, help="Before the first retry."
+        section_option(
+            "--deduplication-id", help="Refuse while another unfinished job has this id."
         ),
-        _option("--max-delay", type=_DURATION, section=RETRY_SECTION, help="Longest delay."),
-        _option(
-            "--jitter", type=click.FloatRange(0, 1), section=RETRY_SECTION, help="Spread, 0 to 1."
+        section_option("--concurrency-key", help="Key for the queue's maxConcurrencyPerKey."),
+        section_option("--traceparent", help="W3C trace context."),
+        section_option("--suspend", is_flag=True, help="Submit the job suspended."),
+        *RETRY_OPTIONS,
+        section_option(
+            "--payload-secret", help="A key of a Secret that holds JSON.", **_KEY_REFERENCE
         ),
-        _option(
-            "--retry-on",
-            multiple=True,
-            metavar="CATEGORY",
-            section=RETRY_SECTION,
-            help="Retry only errors of this category; repeatable.",
-        ),
-        _option(
-            "--no-retry-on",
-            multiple=True,
-            metavar="CATEGORY",
-            section=RETRY_SECTION,
-            help="Never retry errors of this category; repeatable.",
-        ),
-        _option(
-            "--max-crashes", type=click.IntRange(0), section=RETRY_SECTION, help="Maximum crashes."
-        ),
-        _option("--payload-secret", help="A key of a Secret that holds JSON.", **_KEY_REFERENCE),
-        _option(
+        section_option(
             "--payload-config-map", help="A key of a ConfigMap that holds JSON.", **_KEY_REFERENCE
         ),
-        _option("--payload-uri", section=PAYLOAD_SECTION, help="A JSON object in a store: s3://…"),
-        _option("--header", "headers", section=REQUEST_SECTION, help="Repeatable.", **_KEY_VALUE),
-        _option(
+        section_option(
+            "--payload-uri", section=PAYLOAD_SECTION, help="A JSON object in a store: s3://…"
+        ),
+        section_option(
+            "--header", "headers", section=REQUEST_SECTION, help="Repeatable.", **KEY_VALUE
+        ),
+        section_option(
             "--route-param",
             "route_params",
             section=REQUEST_SECTION,
             help="Repeatable.",
-            **_KEY_VALUE,
+            **KEY_VALUE,
         ),
-        _option(
+        section_option(
             "--query-param",
             "query_params",
             section=REQUEST_SECTION,
             help="Repeatable.",
-            **_KEY_VALUE,
+            **KEY_VALUE,
         ),
     ]
 )
@@ -156,6 +185,7 @@ _FIELDS: Final = {
     "priority": "priority",
     "not_before": "notBefore",
     "not_after": "notAfter",
+    "deadline": "deadlineSeconds",
     "queue_timeout": "queueTimeoutSeconds",
     "execution_timeout": "executionTimeoutSeconds",
     "lease": "leaseDurationSeconds",
@@ -197,17 +227,22 @@ def submission_fields(given: Mapping[str, Any]) -> dict[str, Json]:
         if given.get(flag)
     }
     parts: dict[str, Json] = {
-        **_given_fields(given, _FIELDS),
+        **given_fields(given, _FIELDS),
         "labels": dict(given.get("labels") or ()),
         "dependsOn": [parse_dependency(one) for one in given.get("depends_on") or ()],
-        "retryPolicy": _given_fields(given, _RETRY_FIELDS),
-        "payloadFrom": _given_fields(given, _PAYLOAD_FIELDS),
+        "retryPolicy": retry_fields(given),
+        "payloadFrom": given_fields(given, _PAYLOAD_FIELDS),
         "request": request,
     }
     return {name: value for name, value in parts.items() if value not in ({}, [])}
 
 
-def _given_fields(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Json]:
+def retry_fields(given: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the fields of a retry policy that the options set."""
+    return given_fields(given, _RETRY_FIELDS)
+
+
+def given_fields(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Json]:
     """Return what is set; an empty tuple and a flag that is off are not."""
     there = {name: given.get(flag) for flag, name in names.items()}
     return {

@@ -4,7 +4,7 @@ Its state, its fields, its history, and the commands that make sense next. Pure.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -18,11 +18,15 @@ from asyncjob.cli.output.job_table import (
     progress_percent,
     retries_used,
     steps_table,
+    waits_table,
 )
 from asyncjob.cli.output.resource_tables import time_until
 from asyncjob.cli.output.tables import one_line, render_lines, styled, truncate
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.waits import WaitKind, shown_name
+from asyncjob.models.job_status import Waiting
+from asyncjob.rest.job_records import SignalInfo
 from asyncjob.rest.jobs import HistoryEvent, Job, Link
 from asyncjob.rest.resources import CronJobInfo
 
@@ -52,6 +56,7 @@ def job_detail(job: Job, context: RenderContext) -> Iterator[str]:
     yield ""
     yield from _fact_lines(job, context)
     yield from _step_lines(job, context)
+    yield from _wait_lines(job, context)
     yield from _history_lines(job, context)
     yield from _next_steps(job, context)
 
@@ -87,10 +92,12 @@ def _job_facts(job: Job, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Type", job.type
     yield "Queue", job.queue + (f", priority {job.priority}" if job.priority else "")
     yield "Attempts", attempts_text(job)
-    yield "Created", _time_and_age(job.created_at, now)
-    yield "Started", _time_and_age(job.first_started_at or job.started_at, now)
-    yield "Ended", _time_and_age(job.completed_at, now) + _duration_text(job)
+    yield "Created", time_and_age(job.created_at, now)
+    yield "Started", time_and_age(job.first_started_at or job.started_at, now)
+    yield "Ended", time_and_age(job.completed_at, now) + _duration_text(job)
     yield "Next", _expected_time(job.next_attempt_at) if job.phase is Phase.RETRYING else ""
+    yield "Waits for", ", ".join(map(_wait_text, job.waiting))
+    yield from (("Signal", _signal_text(one)) for one in job.signals)
     yield "Worker", job.worker or ""
     yield from _origin_facts(job)
     yield from _condition_facts(job)
@@ -105,6 +112,7 @@ def attempts_text(job: Job) -> str:
     counted = {
         "crash": job.crashes,
         "release": job.releases,
+        "park": job.parks,
         "redrive": job.redrives,
         "rerun": job.reruns,
     }
@@ -114,11 +122,26 @@ def attempts_text(job: Job) -> str:
     return f"{job.attempt} ({inside})" if inside else str(job.attempt)
 
 
+def _wait_text(wait: Waiting) -> str:
+    """Return one thing that a parked job waits for: `Sleep cooling-off until 2026-11-28 …`."""
+    until = f" until {format_time(wait.until)}" if wait.until else ""
+    what = shown_name(wait.kind, wait.key)
+    return f"{what}{until}"
+
+
+def _signal_text(signal: SignalInfo) -> str:
+    """Return a signal with who has sent it: `approval from ada at 2026-11-28 …: true`."""
+    sent = f" at {format_time(signal.sent_at)}" if signal.sent_at else ""
+    told = _json_excerpt(signal.payload)
+    return f"{signal.name} from {signal.sent_by}{sent}" + (f": {told}" if told else "")
+
+
 def _plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}es" if noun.endswith("sh") else f"{noun}s"
 
 
-def _time_and_age(time: str | None, now: datetime) -> str:
+def time_and_age(time: str | None, now: datetime) -> str:
+    """Return when that was, and how long ago."""
     return f"{format_time(time)}, {time_since(time, now)} ago" if time else ""
 
 
@@ -144,6 +167,7 @@ def _origin_facts(job: Job) -> Iterator[tuple[str, str]]:
 def _condition_facts(job: Job) -> Iterator[tuple[str, str]]:
     yield "Not before", format_time(job.not_before) if job.not_before else ""
     yield "Not after", format_time(job.not_after) if job.not_after else ""
+    yield "Deadline", format_time(job.deadline_at) if job.deadline_at else ""
     yield "Depends on", ", ".join(f"{one.name} ({one.outcome.value})" for one in job.depends_on)
     yield "Suspended", "yes" if job.suspended else ""
 
@@ -189,6 +213,13 @@ def _step_lines(job: Job, context: RenderContext) -> Iterator[str]:
     yield from render_lines(steps_table(job.steps), colour=context.colour, width=context.width)
 
 
+def _wait_lines(job: Job, context: RenderContext) -> Iterator[str]:
+    if not job.waits:
+        return
+    yield ""
+    yield from render_lines(waits_table(job.waits), colour=context.colour, width=context.width)
+
+
 def _current_attempt(job: Job) -> list[HistoryEvent]:
     """Return the attempt that is under way: history has only those that have ended."""
     if job.phase is not Phase.RUNNING or job.started_at is None:
@@ -200,7 +231,11 @@ def _current_attempt(job: Job) -> list[HistoryEvent]:
 
 
 def _next_steps(job: Job, context: RenderContext) -> Iterator[str]:
-    found = job_hints(job, context.program)
+    yield from hint_lines(job_hints(job, context.program), context)
+
+
+def hint_lines(found: "Sequence[Hint]", context: RenderContext) -> Iterator[str]:
+    """Return commands to go on with, under each other."""
     if found:
         yield ""
         yield context.paint("Next", "bold")
@@ -247,9 +282,16 @@ def _waiting_hints(job: Job, program: str) -> Iterator[Hint]:
     elif job.reason == Reason.WAITING_FOR_DEPENDENCY and job.depends_on:
         names = " ".join(one.name for one in job.depends_on)
         yield Hint(f"{program} get {names}", "show the jobs it waits for")
+    elif wanted := wanted_signal(job):
+        yield Hint(f"{program} signal {job.id} {wanted} KEY=VALUE", "send what it waits for")
     elif job.phase is Phase.QUEUED:
         yield Hint(f"{program} workers --queue {job.queue}", "list workers that could run it")
     yield Hint(f"{program} cancel {job.id}", "do not run it")
+
+
+def wanted_signal(job: Job) -> str:
+    """Return the name of the first signal that a parked job waits for; empty if for none."""
+    return next((one.key for one in job.waiting if one.kind == WaitKind.SIGNAL), "")
 
 
 def _log_hint(job: Job) -> Iterator[Hint]:

@@ -10,7 +10,9 @@ from typing import Final
 from asyncjob.cli.durations import parse_time, precise_duration, time_since
 from asyncjob.cli.output.tables import NAMESPACE_HEADING, Cell, Row, Table, prepend_column, row
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.rest.jobs import HistoryEvent, JobSummary, StepInfo
+from asyncjob.lifecycle.waits import WaitKind, shown_key
+from asyncjob.rest.job_records import StepInfo, WaitInfo
+from asyncjob.rest.jobs import HistoryEvent, JobSummary
 
 PHASE_COLOURS: Final[dict[Phase, str]] = {
     Phase.PENDING: "yellow",
@@ -164,6 +166,21 @@ def _step_row(one: StepInfo, *, with_date: bool) -> Row:
         precise_duration((end - start).total_seconds()) if start and end else "",
         f"{one.size_bytes}, offloaded" if one.result_ref else str(one.size_bytes),
     )
+
+
+WAIT_HEADINGS: Final = ("WAIT", "KIND", "UNTIL", "OVER")
+
+
+def waits_table(waits: Sequence[WaitInfo]) -> Table:
+    """Return the table of the waits whose ends are kept, by their ends."""
+    days = {one.until[:10] for one in waits}
+    return Table(WAIT_HEADINGS, [_wait_row(one, with_date=len(days) > 1) for one in waits])
+
+
+def _wait_row(one: WaitInfo, *, with_date: bool) -> Row:
+    until = format_time(one.until, with_date=with_date)
+    key = shown_key(one.key) if one.kind == WaitKind.CHILDREN else one.key
+    return row(key, one.kind, until, "yes" if one.over else "")
 
 
 def pod_name(worker: str) -> str:

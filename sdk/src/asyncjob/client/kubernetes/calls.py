@@ -1,6 +1,6 @@
 """The API server as a client asks it: retries, paged lists, its errors as those of a client."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from asyncjob import errors as kube
 from asyncjob.client import errors
 from asyncjob.client.connection import (
+    JSON_PATCH_CONTENT_TYPE,
     JSON_TYPE,
     MERGE_PATCH_CONTENT_TYPE,
     Answer,
@@ -80,6 +81,11 @@ class KubernetesCalls:
     async def merge_patch(self, path: str, body: JsonObject) -> JsonObject:
         """Merge into an object."""
         call = Call("PATCH", path, body=body, content_type=MERGE_PATCH_CONTENT_TYPE)
+        return await self.send(call)
+
+    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
+        """Apply a JSON Patch, which may be repeated."""
+        call = Call("PATCH", path, body=[*operations], content_type=JSON_PATCH_CONTENT_TYPE)
         return await self.send(call)
 
     async def list_all(

@@ -14,9 +14,12 @@ from asyncjob.client import errors
 from asyncjob.client.kubernetes.calls import KubernetesCalls, resource_version, translate_errors
 from asyncjob.client.kubernetes.jobs import list_jobs
 from asyncjob.errors import AsyncJobError, ConflictError, InvalidError, message_of
-from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
+from asyncjob.json_types import Json, JsonObject, child, flag, integer, opt_integer, text
+from asyncjob.lifecycle.job_view import deadline_of, too_late_to_redrive
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import job_path
+from asyncjob.rest.jobs import JobSummary
 from asyncjob.rest.listing import BulkAsk, BulkFailure, BulkReport, Selection
 
 MAX_WRITE_TRIES: Final = 10
@@ -33,6 +36,10 @@ DecideChange = Callable[[JsonObject], JsonObject | None]
 
 CheckJob = Callable[[KubernetesCalls, JsonObject], Awaitable[None]]
 """Job as read → nothing; raises where what else there is forbids the change."""
+
+
+WhyNot = Callable[[JobSummary], str | None]
+"""Job of a list → why it is not even tried, None for any other."""
 
 
 async def apply_change(
@@ -96,8 +103,12 @@ def set_field(name: str, value: Json, default: Json) -> DecideChange:
 
 @dataclass(slots=True)
 class RedriveRequest:
-    """The request to run a dead letter again; its number is set by the first read."""
+    """The request to run a dead letter again; its number is set by the first read.
 
+    `now` is asked as it decides: a deadline is a time of the API server's clock.
+    """
+
+    now: Callable[[], datetime]
     number: int = 0
 
     def __call__(self, job: JsonObject) -> JsonObject | None:
@@ -106,6 +117,7 @@ class RedriveRequest:
         if (self.number and max(requested, done) >= self.number) or requested > done:
             return None
         _check_dead_letter(job)
+        _check_in_time(job, self.now())
         self.number = max(requested, done) + 1
         return {"redrive": self.number}
 
@@ -162,6 +174,25 @@ def _check_dead_letter(job: JsonObject) -> None:
         )
 
 
+def _check_in_time(job: JsonObject, now: datetime) -> None:
+    """Raise JobStateError if the job's deadline has passed: the operator would not redrive it."""
+    created = text(child(job, "metadata"), "creationTimestamp")
+    deadline = deadline_of(created, opt_integer(child(job, "spec"), "deadlineSeconds"))
+    if refusal := _too_late(_name(job), deadline, now):
+        raise errors.JobStateError(refusal)
+
+
+def why_too_late(job: JobSummary, *, now: Callable[[], datetime]) -> str | None:
+    """Return why a dead letter is not redriven whose deadline has passed; None in time."""
+    return _too_late(job.id, job.deadline_at, now())
+
+
+def _too_late(name: str, deadline: str | None, now: datetime) -> str | None:
+    if deadline is None or now < parse_timestamp(deadline):
+        return None
+    return too_late_to_redrive(name, deadline)
+
+
 def _phase(job: JsonObject) -> Phase:
     return Phase(text(child(job, "status"), "phase", Phase.QUEUED))
 
@@ -178,19 +209,24 @@ async def change_dead_letters(
     now: datetime,
     *,
     check: CheckJob | None = None,
+    why_not: WhyNot = lambda _: None,
 ) -> BulkReport:
-    """Apply a change to those that match, `limit` at most; a dry run only returns which."""
-    found = await list_jobs(api, namespace, _dead_letters_only(request.selection), now)
-    meant = (
-        [job.id for job in reversed(found)][: request.limit]
-        if _selects_dead_letters(request.selection)
-        else []
-    )
-    matched = len(found) if meant else 0
+    """Apply a change to those that match, `limit` at most; a dry run only returns which.
+
+    Those that `why_not` names are told as failures, `limit` at most as well; more are not counted.
+    They keep no place from those behind them: they would be the oldest each time.
+    """
+    found: list[JobSummary] = []
+    if _selects_dead_letters(request.selection):
+        found = await list_jobs(api, namespace, _dead_letters_only(request.selection), now)
+    judged = [(job.id, why_not(job)) for job in reversed(found)]
+    meant = [name for name, refusal in judged if refusal is None][: request.limit]
+    refused = [(name, refusal) for name, refusal in judged if refusal is not None]
+    failed = [BulkFailure(id=name, detail=why) for name, why in refused[: request.limit]]
+    matched = len(found) - len(refused) + len(failed)
     if request.dry_run:
-        return BulkReport(matched=matched, done=meant, dry_run=True)
+        return BulkReport(matched=matched, done=meant, failed=failed, dry_run=True)
     done: list[str] = []
-    failed: list[BulkFailure] = []
     for name in meant:
         try:
             with translate_errors():

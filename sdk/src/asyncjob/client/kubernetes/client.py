@@ -14,12 +14,13 @@ from asyncjob.client.async_client import AsyncClient
 from asyncjob.client.connection import Connection
 from asyncjob.client.errors import to_refusal
 from asyncjob.client.following import follow_job, watch_jobs
-from asyncjob.client.kubernetes import changes, cron_jobs, jobs, queues
+from asyncjob.client.following_arrays import follow_array
+from asyncjob.client.kubernetes import arrays, changes, cron_jobs, jobs, queues, signals
 from asyncjob.client.kubernetes.calls import KubernetesCalls, translate_errors
 from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.client.kubernetes.jobs import KubernetesJobSource, KubernetesJobStream
 from asyncjob.client.kubernetes.submitting import check_no_live_duplicate, submit_job
-from asyncjob.client.options import check_range
+from asyncjob.client.options import check_range, check_signal
 from asyncjob.client.results import LocatedResult, ResultFetcher, result_of
 from asyncjob.client.sync_client import InThread, SyncClient
 from asyncjob.errors import AsyncJobError
@@ -27,12 +28,21 @@ from asyncjob.kube import KubeSession, load_access
 from asyncjob.lifecycle.derived_jobs import rerun_name
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import MAX_PRIORITY
+from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob.rest.arrays import (
+    ArrayInfo,
+    ArraySelection,
+    ArraySubmission,
+    FailedItems,
+    SubmittedArray,
+)
 from asyncjob.rest.job_reading import job_of
 from asyncjob.rest.jobs import Job, JobSummary, Page
 from asyncjob.rest.listing import MAX_BULK_JOBS, BulkAsk, BulkReport, Selection
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, Submission, Submitted
 from asyncjob.submission import JobManifest, build_manifest
+from asyncjob.submission.arrays import build_array_manifest
 
 FIELD_MANAGER: Final = "asyncjob-client"
 
@@ -167,6 +177,27 @@ class AsyncKubernetesJobsClient(AsyncClient):
         wanted = check_range("priority", priority, -MAX_PRIORITY, MAX_PRIORITY)
         return await self._change_job(job_id, changes.set_field("priority", wanted, default=0))
 
+    async def signal(self, job_id: str, name: str, payload: object = None) -> Job:
+        checked = check_signal(name, payload)
+        with _job_errors(job_id):
+            sender = await signals.own_name(self._api)
+        return await self.signal_for(sender, job_id, name, checked)
+
+    async def signal_for(
+        self, sender: str, job_id: str, name: str, payload: object, *, uid: str | None = None
+    ) -> Job:
+        """Send a signal in another's name, for who may `vouch` for them.
+
+        With `uid` only to the job that has it: JobStateError if another has its name by now.
+        """
+        checked, now = check_signal(name, payload), format_timestamp(self._clock())
+        path = jobs.job_path_of(self._namespace, job_id)
+        with _job_errors(job_id):
+            job = await signals.send_signal(
+                self._api, path, name, checked, sent_by=sender, now=now, uid=uid
+            )
+        return job_of(job)
+
     async def rerun(self, job_id: str) -> Submitted:
         counter = changes.ControlCounter("rerun", "reruns")
         path = jobs.job_path_of(self._namespace, job_id)
@@ -175,7 +206,8 @@ class AsyncKubernetesJobsClient(AsyncClient):
         return Submitted(id=rerun_name(job_id, counter.number), created=True, phase=Phase.QUEUED)
 
     async def redrive(self, job_id: str) -> Job:
-        return await self._change_job(job_id, changes.RedriveRequest(), check_no_live_duplicate)
+        request = changes.RedriveRequest(self._server_now)
+        return await self._change_job(job_id, request, check_no_live_duplicate)
 
     async def dismiss(self, job_id: str) -> Job:
         return await self._change_job(job_id, changes.set_dismissed)
@@ -184,7 +216,9 @@ class AsyncKubernetesJobsClient(AsyncClient):
         self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
     ) -> BulkReport:
         ask = _bulk_ask(selection, limit, dry_run=dry_run)
-        return await self._change_many(ask, changes.RedriveRequest, check_no_live_duplicate)
+        request = partial(changes.RedriveRequest, self._server_now)
+        late = partial(changes.why_too_late, now=self._server_now)
+        return await self._change_many(ask, request, check_no_live_duplicate, late)
 
     async def dismiss_many(
         self, selection: Selection = ALL_JOBS, *, limit: int = 100, dry_run: bool = False
@@ -227,6 +261,47 @@ class AsyncKubernetesJobsClient(AsyncClient):
                 self._api, self._namespace, name, suspended=suspended
             )
 
+    async def create_array(self, submission: ArraySubmission) -> SubmittedArray:
+        manifest = build_array_manifest(submission, self._namespace, new_id=self._new_id())
+        with translate_errors(refused=_invalid_submission):
+            return await arrays.submit_array(self._api, manifest)
+
+    async def array(self, name: str) -> ArrayInfo:
+        return await self._read_array(self._api, name)
+
+    async def failed_items(self, name: str) -> FailedItems:
+        with _array_errors(name):
+            return await arrays.get_failed_items(self._api, self._namespace, name)
+
+    async def array_pages(
+        self,
+        selection: ArraySelection,
+        page_size: int,  # noqa: ARG002  # the API server sorts by name alone: all are read at once
+    ) -> AsyncGenerator[builtins.list[ArrayInfo]]:
+        with translate_errors():
+            found = await arrays.list_arrays(self._api, self._namespace, selection)
+        yield found
+
+    def follow_array(
+        self, name: str, timeout: float | None, poll_seconds: float
+    ) -> AsyncGenerator[ArrayInfo]:
+        async def read(timeout_seconds: float | None) -> ArrayInfo:
+            once = KubernetesCalls(self._api.connection, 0.0, timeout_seconds)
+            return await self._read_array(once, name)
+
+        return follow_array(
+            self._api.connection, read, name, timeout=timeout, poll_seconds=poll_seconds
+        )
+
+    async def cancel_array(self, name: str) -> ArrayInfo:
+        return await self._change_array(name, arrays.set_array_cancel)
+
+    async def set_array_suspended(self, name: str, *, suspended: bool) -> ArrayInfo:
+        return await self._change_array(name, arrays.set_array_suspended(suspended=suspended))
+
+    async def redrive_array(self, name: str) -> ArrayInfo:
+        return await self._change_array(name, arrays.ArrayRedriveRequest())
+
     async def workers(self) -> builtins.list[WorkerInfo]:
         with translate_errors():
             return await queues.list_workers(self._api, self._namespace, self._clock())
@@ -238,16 +313,31 @@ class AsyncKubernetesJobsClient(AsyncClient):
         with _job_errors(job_id):
             return job_of(await changes.apply_change(self._api, path, decide, check))
 
+    async def _read_array(self, api: KubernetesCalls, name: str) -> ArrayInfo:
+        with _array_errors(name):
+            return await arrays.get_array(api, self._namespace, name)
+
+    async def _change_array(self, name: str, decide: changes.DecideChange) -> ArrayInfo:
+        with _array_errors(name):
+            return await arrays.change_array(self._api, self._namespace, name, decide)
+
     async def _change_many(
         self,
         ask: BulkAsk,
         new_change: Callable[[], changes.DecideChange],
         check: changes.CheckJob | None = None,
+        why_not: changes.WhyNot = lambda _: None,
     ) -> BulkReport:
+        api, now = self._api, self._clock()
         with translate_errors():
             return await changes.change_dead_letters(
-                self._api, self._namespace, ask, new_change, self._clock(), check=check
+                api, self._namespace, ask, new_change, now, check=check, why_not=why_not
             )
+
+    def _server_now(self) -> datetime:
+        """Return the API server's time as it has told it, else this machine's."""
+        told = self._api.connection.server_time()
+        return self._clock() if told is None else datetime.fromtimestamp(told, UTC)
 
 
 def _bulk_ask(selection: Selection, limit: int, *, dry_run: bool) -> BulkAsk:
@@ -261,6 +351,10 @@ def _invalid_submission(message: str) -> errors.InvalidSubmissionError:
 
 def _job_errors(job_id: str) -> AbstractContextManager[None]:
     return translate_errors(lambda _: errors.JobNotFoundError(f"there is no job {job_id}"))
+
+
+def _array_errors(name: str) -> AbstractContextManager[None]:
+    return translate_errors(lambda _: errors.ArrayNotFoundError(f"there is no array {name}"))
 
 
 def _cron_job_errors(name: str) -> AbstractContextManager[None]:

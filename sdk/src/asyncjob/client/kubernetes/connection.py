@@ -58,6 +58,10 @@ class KubeConnection(Connection):
         finally:
             abort_response(response)  # the events do so only if they were begun
 
+    def server_time(self) -> float | None:
+        """Return the API server's clock, as its newest answer told it."""
+        return self._session.server_time()
+
     async def close(self) -> None:
         """Close the session."""
         await self._session.close()

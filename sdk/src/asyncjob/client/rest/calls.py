@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from asyncjob.client.connection import Answer, Call, Connection, RetryBudget
 from asyncjob.client.errors import (
+    ArrayNotFoundError,
     CronJobNotFoundError,
     GatewayUnavailableError,
     JobNotFoundError,
@@ -49,8 +50,13 @@ def cron_job_path(name: str, *parts: str) -> str:
     return api_path("cron-jobs", check_name(name, CronJobNotFoundError), *parts)
 
 
-SUBMIT_PATHS: Final = (api_path("jobs"), api_path("jobs", "batch"))
-"""Where jobs are posted to."""
+def array_path(name: str, *parts: str) -> str:
+    """Return a path at an array; raises ArrayNotFoundError for what cannot be its name."""
+    return api_path("arrays", check_name(name, ArrayNotFoundError), *parts)
+
+
+SUBMIT_PATHS: Final = (api_path("jobs"), api_path("jobs", "batch"), api_path("arrays"))
+"""Where jobs and arrays are posted to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,21 @@ from pydantic import BaseModel
 from asyncjob.client.api import ALL_JOBS, PAGE_SIZE
 from asyncjob.client.async_client import AsyncClient
 from asyncjob.client.connection import Call, Connection
-from asyncjob.client.errors import CronJobNotFoundError, NotFoundError, to_refusal
+from asyncjob.client.errors import (
+    ArrayNotFoundError,
+    CronJobNotFoundError,
+    NotFoundError,
+    to_refusal,
+)
 from asyncjob.client.following import follow_job, watch_jobs
-from asyncjob.client.options import check_range
+from asyncjob.client.following_arrays import follow_array
+from asyncjob.client.options import check_range, check_signal
 from asyncjob.client.rest.auth import TokenSource, address_from, token_from
 from asyncjob.client.rest.calls import (
     GatewayCalls,
     ParamPairs,
     api_path,
+    array_path,
     cron_job_path,
     job_path,
     queue_path,
@@ -38,11 +45,20 @@ from asyncjob.client.rest.events import RestJobSource, RestJobStream
 from asyncjob.client.results import LocatedResult, ResultFetcher, stored_result
 from asyncjob.client.sync_client import InPlace, SyncClient
 from asyncjob.json_types import Json, JsonObject
+from asyncjob.rest.arrays import (
+    ArrayInfo,
+    ArrayPage,
+    ArraySelection,
+    ArraySubmission,
+    FailedItems,
+    SubmittedArray,
+)
 from asyncjob.rest.jobs import Job, JobSummary, Page, Result
 from asyncjob.rest.listing import MAX_BULK_JOBS, MAX_PAGE_SIZE, BulkAsk, BulkReport, Selection
 from asyncjob.rest.resources import BackfillAsk, CronJobInfo, QueueInfo, WorkerInfo
 from asyncjob.rest.submission import BatchItem, BatchReport, Submission, Submitted
 from asyncjob.submission import InvalidSubmissionError
+from asyncjob.submission.arrays import array_fields, check_array
 from asyncjob.submission.manifest import set_fields
 from asyncjob.submission.validation import check_submission
 
@@ -156,6 +172,13 @@ class RestClient(AsyncClient):
     async def set_priority(self, job_id: str, priority: int) -> Job:
         return await self._change(job_id, {"priority": priority})
 
+    async def signal(self, job_id: str, name: str, payload: object = None) -> Job:
+        checked = check_signal(name, payload)
+        call = Call(
+            "POST", job_path(job_id, "signals", name), self._params, body={"payload": checked}
+        )
+        return await self._request(Job, call)
+
     async def rerun(self, job_id: str) -> Submitted:
         return await self._act_once(Submitted, job_path(job_id, "rerun"))
 
@@ -206,6 +229,60 @@ class RestClient(AsyncClient):
         action = "suspend" if suspended else "resume"
         with _cron_job_errors():
             return await self._act(CronJobInfo, cron_job_path(name, action))
+
+    async def create_array(self, submission: ArraySubmission) -> SubmittedArray:
+        named = submission.model_copy(update={"name": submission.name or _new_id()})
+        body = array_fields(named)
+        check_array(named, body)
+        call = Call("POST", api_path("arrays"), self._params, body=body)
+        return await self._request(SubmittedArray, call)
+
+    async def array(self, name: str) -> ArrayInfo:
+        with _array_errors():
+            return await self._read(ArrayInfo, array_path(name))
+
+    async def failed_items(self, name: str) -> FailedItems:
+        with _array_errors():
+            return await self._read(FailedItems, array_path(name, "failed-items"))
+
+    async def array_pages(
+        self, selection: ArraySelection, page_size: int
+    ) -> AsyncGenerator[builtins.list[ArrayInfo]]:
+        limit, cursor = str(min(page_size, MAX_PAGE_SIZE)), ""
+        while True:
+            part = (("limit", limit), *((("cursor", cursor),) if cursor else ()))
+            params = (*to_params(selection), *part, *self._params)
+            page = await self._request(ArrayPage, Call("GET", api_path("arrays"), params))
+            yield page.items
+            if page.next is None:
+                return
+            cursor = page.next
+
+    def follow_array(
+        self, name: str, timeout: float | None, poll_seconds: float
+    ) -> AsyncGenerator[ArrayInfo]:
+        async def read(timeout_seconds: float | None) -> ArrayInfo:
+            path = array_path(name)
+            call = Call("GET", path, self._params, timeout_seconds=timeout_seconds)
+            with _array_errors():
+                return await self._gateway.request_model(ArrayInfo, call, patience=NO_RETRY)
+
+        return follow_array(
+            self._gateway.connection, read, name, timeout=timeout, poll_seconds=poll_seconds
+        )
+
+    async def cancel_array(self, name: str) -> ArrayInfo:
+        with _array_errors():
+            return await self._act(ArrayInfo, array_path(name, "cancel"))
+
+    async def set_array_suspended(self, name: str, *, suspended: bool) -> ArrayInfo:
+        action = "suspend" if suspended else "resume"
+        with _array_errors():
+            return await self._act(ArrayInfo, array_path(name, action))
+
+    async def redrive_array(self, name: str) -> ArrayInfo:
+        with _array_errors():
+            return await self._act_once(ArrayInfo, array_path(name, "redrive"))
 
     async def workers(self) -> builtins.list[WorkerInfo]:
         return await self._read_all(WorkerInfo, api_path("workers"))
@@ -316,6 +393,16 @@ def _to_body_or_refusal(submission: Submission, new_id: str) -> JsonObject | Bat
 
 def _new_id() -> str:
     return str(uuid.uuid4())
+
+
+@contextmanager
+def _array_errors() -> Iterator[None]:
+    try:
+        yield
+    except ArrayNotFoundError:
+        raise
+    except NotFoundError as error:
+        raise ArrayNotFoundError(str(error)) from error
 
 
 @contextmanager

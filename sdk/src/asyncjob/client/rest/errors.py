@@ -27,6 +27,7 @@ _ERROR_BY_PROBLEM_TYPE: Final[Mapping[str, ErrorFactory]] = {
 }
 
 _CONFLICT_BY_PROBLEM_TYPE: Final[Mapping[str, type[errors.InTheWayError]]] = {
+    "array-exists": errors.ArrayExistsError,
     "duplicate": errors.DuplicateJobError,
     "job-exists": errors.JobExistsError,
     "key-reused": errors.KeyReusedError,

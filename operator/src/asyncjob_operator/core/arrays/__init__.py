@@ -1,0 +1,1 @@
+"""Decisions about arrays: what to cut, create, count and remove; pure."""

@@ -1,0 +1,1 @@
+"""`array`: submits, shows and controls arrays."""

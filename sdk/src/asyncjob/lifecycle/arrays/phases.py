@@ -1,0 +1,35 @@
+"""Closed lists about arrays: phases, reasons, and which phases are final."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class ArrayPhase(StrEnum):
+    """Where an array is in its life."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+
+FINAL_ARRAY_PHASES: Final = frozenset({ArrayPhase.SUCCEEDED, ArrayPhase.CANCELLED})
+"""Phases that are never left."""
+
+ENDED_ARRAY_PHASES: Final = FINAL_ARRAY_PHASES | {ArrayPhase.FAILED}
+"""Phases that only a redrive leaves."""
+
+
+class ArrayReason(StrEnum):
+    """Why an array is in its phase."""
+
+    SUSPENDED = "Suspended"
+    CANCEL_REQUESTED = "CancelRequested"
+    ITEMS_FAILED = "ItemsFailed"
+    TOO_MANY_FAILED = "TooManyFailed"
+    TOO_SCATTERED = "TooScattered"
+    PAYLOAD_TOO_LARGE = "PayloadTooLarge"
+    ITEMS_UNREADABLE = "ItemsUnreadable"
+    REDRIVEN = "Redriven"
+    REDRIVE_REFUSED = "RedriveRefused"

@@ -1,0 +1,40 @@
+"""What has become of the items of an array, as far as its status says. Pure."""
+
+from dataclasses import dataclass
+
+from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
+from asyncjob.rest.arrays import ArrayInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """How many items are in a state, and which, where that is known."""
+
+    state: str
+    count: int
+    items: str
+
+
+def item_states(array: ArrayInfo) -> list[ItemState]:
+    """Return what has become of all items; the array is read with its status."""
+    status = array.status
+    opened, requeued, suspects, failed = NO_ITEMS, NO_ITEMS, NO_ITEMS, NO_ITEMS
+    begun = 0
+    if status:
+        for chunk in status.open or ():
+            opened |= ItemRanges.parse(chunk.items)
+        for one in status.suspects or ():
+            suspects |= ItemRanges.parse(one)
+        requeued = ItemRanges.parse(status.requeued or "")
+        failed = ItemRanges.parse(status.failed_items or "")
+        begun = status.next or 0
+    never = ItemRanges.between(begun, array.total)
+    known = failed | opened | requeued | suspects | never
+    succeeded = ItemRanges.between(0, array.total) - known if len(failed) == array.failed else None
+    return [
+        ItemState("succeeded", array.succeeded, "" if succeeded is None else str(succeeded)),
+        ItemState("failed", array.failed, str(failed)),
+        ItemState("under way", len(opened), str(opened)),
+        ItemState("to be run again", len(requeued | suspects), str(requeued | suspects)),
+        ItemState("to do", len(never), str(never)),
+    ]

@@ -1,0 +1,160 @@
+"""What the profiles of a simulation add to it: workload, handlers, and what is judged."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from asyncjob import WorkerApp
+from asyncjob.names import ARRAYS
+from asyncjob_simulation.apiserver import ApiServer
+from asyncjob_simulation.apiserver.storage import Change
+from asyncjob_simulation.array_rules import ArrayRules
+from asyncjob_simulation.array_workload import ArrayWorkload
+from asyncjob_simulation.child_handlers import ChildRecord, add_child_handlers
+from asyncjob_simulation.child_rules import ChildRules
+from asyncjob_simulation.child_workload import ChildWorkload
+from asyncjob_simulation.handlers import HandlerCalls
+from asyncjob_simulation.item_runs import ItemRuns, add_item_handlers
+from asyncjob_simulation.profiles import Profile
+from asyncjob_simulation.step_handlers import StepRecord, add_step_handlers
+from asyncjob_simulation.story import Recorder
+from asyncjob_simulation.wait_rules import WaitRules
+from asyncjob_simulation.wait_workload import STRANGER, WaitWorkload, user
+from asyncjob_simulation.workload import Workload
+
+
+@dataclass
+class ProfileParts:
+    """What all simulations have; that of plain jobs adds nothing."""
+
+    server: ApiServer
+    calls: HandlerCalls
+    recorder: Recorder
+    broken: Callable[[str, str, str], None]
+
+    def workload(self, *args: Any, **more: Any) -> Workload:
+        """Return what people do."""
+        return Workload(*args, **more)
+
+    def add_handlers(self, app: WorkerApp) -> None:
+        """Have a worker's app run further types of jobs."""
+
+    def on_job(self, change: Change) -> None:
+        """Judge a change of a job."""
+
+    def look(self) -> None:
+        """Judge what else has been stored since the last time."""
+
+    def unfinished(self) -> list[str]:
+        """Return what has not ended, besides jobs."""
+        return []
+
+    @property
+    def watched(self) -> Sequence[str]:
+        """What is watched, and so may be late, besides what all simulations have."""
+        return ()
+
+    def check_calm(self) -> None:
+        """Judge what has to be over by now: there have been no faults for a long time."""
+
+
+@dataclass
+class WaitParts(ProfileParts):
+    """Steps, sleeps and signals."""
+
+    def __post_init__(self) -> None:
+        self._stepping = StepRecord(self.calls, self.server, self.recorder.count)
+        self._rules = WaitRules(self._stepping, self.broken, strangers=(user(STRANGER),))
+
+    def workload(self, *args: Any, **more: Any) -> Workload:
+        """Return what people do."""
+        return WaitWorkload(*args, **more, record=self._stepping)
+
+    def add_handlers(self, app: WorkerApp) -> None:
+        """Have a worker's app run jobs that take steps and wait."""
+        add_step_handlers(app, self._stepping)
+
+    def on_job(self, change: Change) -> None:
+        """Judge a change of a job."""
+        self._rules.on_job(change)
+
+    def check_calm(self) -> None:
+        """Judge that nobody waits for what is over."""
+        self._rules.check_woken()
+
+
+@dataclass
+class ArrayParts(ProfileParts):
+    """Arrays, and their items."""
+
+    def __post_init__(self) -> None:
+        self._runs = ItemRuns(self.calls, self.recorder.count)
+        self._rules = ArrayRules(self.server, self._runs, self.recorder.count, self.broken)
+        self._runs.is_counted = self._rules.is_counted
+
+    def workload(self, *args: Any, **more: Any) -> Workload:
+        """Return what people do."""
+        return ArrayWorkload(*args, **more, runs=self._runs)
+
+    def add_handlers(self, app: WorkerApp) -> None:
+        """Have a worker's app run items."""
+        add_item_handlers(app, self._runs)
+
+    def on_job(self, change: Change) -> None:
+        """Judge a change of a job."""
+        self._rules.on_job(change)
+
+    def look(self) -> None:
+        """Judge what has been stored of arrays since the last time."""
+        self._rules.look()
+
+    def unfinished(self) -> list[str]:
+        """Return the arrays that have not ended, and the chunks of those that have."""
+        return [*self._rules.unfinished(), *self._rules.left()]
+
+    @property
+    def watched(self) -> Sequence[str]:
+        """What is watched besides: arrays."""
+        return (ARRAYS,)
+
+    def check_calm(self) -> None:
+        """Judge that arrays have ended, and left nothing behind."""
+        self._rules.check_calm()
+
+
+@dataclass
+class ChildParts(ProfileParts):
+    """Children that are waited for, and deadlines."""
+
+    def __post_init__(self) -> None:
+        self._awaiting = ChildRecord(self.calls, self.server, self.recorder.count)
+        stepping = StepRecord(self.calls, self.server, self.recorder.count)
+        self._waits = WaitRules(stepping, self.broken)
+        loop, count = self.calls.loop, self.recorder.count
+        self._children = ChildRules(self.server, loop, count, self.broken)
+
+    def workload(self, *args: Any, **more: Any) -> Workload:
+        """Return what people do."""
+        return ChildWorkload(*args, **more)
+
+    def add_handlers(self, app: WorkerApp) -> None:
+        """Have a worker's app run jobs that wait for children."""
+        add_child_handlers(app, self._awaiting)
+
+    def on_job(self, change: Change) -> None:
+        """Judge a change of a job."""
+        self._waits.on_job(change)
+        self._children.on_job(change)
+
+    def check_calm(self) -> None:
+        """Judge that nobody waits for what is over, or goes on for too long."""
+        self._waits.check_woken()
+        self._children.check_calm()
+
+
+PARTS: Final[Mapping[Profile, type[ProfileParts]]] = {
+    Profile.JOBS: ProfileParts,
+    Profile.WAITS: WaitParts,
+    Profile.ARRAYS: ArrayParts,
+    Profile.CHILDREN: ChildParts,
+}

@@ -1,0 +1,98 @@
+"""Item handlers that tests drive from outside, as `support.apps.worker` has for jobs."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from asyncjob import Fail, ItemContext, JobContext, WorkerApp
+
+app = WorkerApp()
+FOLDER = Path(os.environ.get("WORKER_APP_FOLDER", "."))
+
+
+class Row(BaseModel):
+    """A record of a file."""
+
+    name: str
+    size: int
+    waits: bool = False
+
+
+def trace(word: str, job: ItemContext) -> None:
+    """Append a line that the test counts; one write, so that processes do not mix theirs."""
+    with (FOLDER / "trace").open("ab", buffering=0) as file:
+        file.write(f"{word} {job.array} {job.number} {job.attempt}\n".encode())
+
+
+@app.item_handler("note", concurrency=8)
+async def note(job: ItemContext, item: int) -> None:
+    """Leave a trace of the item."""
+    trace("done", job)
+
+
+@app.item_handler("slow", concurrency=8)
+async def slow(job: ItemContext, item: int) -> None:
+    """Take a twentieth of a second."""
+    await asyncio.sleep(0.05)
+    trace("done", job)
+
+
+@app.item_handler("threaded", concurrency=4)
+def threaded(job: ItemContext, item: int) -> None:
+    """Work in a thread."""
+    time.sleep(0.01)
+    trace("done", job)
+
+
+@app.item_handler("picky", concurrency=8)
+async def picky(job: ItemContext, item: Any) -> None:
+    """Fail for what the test has listed in a file, and end the process for other items."""
+    if item in read_numbers("fatal"):
+        trace("fatal", job)
+        os._exit(7)
+    if item in read_numbers("failing"):
+        trace("failed", job)
+        raise Fail(f"item {item} is wrong")
+    if item in read_numbers("shaky") and job.attempt < 3:
+        trace("shaky", job)
+        raise ValueError(f"item {item} is not right yet")
+    if item in read_numbers("hanging"):
+        trace("hanging", job)
+        await asyncio.sleep(3600)
+    trace("done", job)
+
+
+@app.item_handler("rows", concurrency=4)
+async def rows(job: ItemContext, item: Row) -> None:
+    """Leave a trace of what the record says."""
+    with (FOLDER / "rows").open("ab", buffering=0) as file:
+        file.write(f"{job.number} {item.name} {item.size}\n".encode())
+    trace("begin", job)
+    while item.waits and not (FOLDER / "gate").exists():  # noqa: ASYNC110  # a file
+        await asyncio.sleep(0.02)
+    trace("done", job)
+
+
+@app.item_handler("gated", concurrency=2)
+async def gated(job: ItemContext, item: int) -> None:
+    """Wait until the test opens the gate."""
+    trace("begin", job)
+    while not (FOLDER / "gate").exists():  # noqa: ASYNC110  # a file
+        await asyncio.sleep(0.02)
+    trace("done", job)
+
+
+@app.handler("single")
+async def single(job: JobContext) -> str:
+    """Be a job like any other."""
+    return job.name
+
+
+def read_numbers(name: str) -> set[int]:
+    """Return the numbers in a file of the test's."""
+    file = FOLDER / name
+    return {int(part) for part in file.read_text().split()} if file.exists() else set()

@@ -1,0 +1,1 @@
+"""The child jobs of an attempt: submitted, found again, and waited for."""
