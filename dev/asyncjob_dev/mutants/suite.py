@@ -135,6 +135,7 @@ class Suite:
     def index_functions(self, files: Sequence[str]) -> None:
         """Find every function of the files that is alive, wherever it is kept."""
         wanted = set(files)
+        gc.unfreeze()  # what is frozen, as the tests have it done, is not among the objects
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType) and thing.__code__.co_filename in wanted:
                 self._functions.setdefault(_identity(thing.__code__), []).append(thing)

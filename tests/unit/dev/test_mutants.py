@@ -1,5 +1,6 @@
 """Small changes of code: found, made, tried in a child, and compared with the list of survivors."""
 
+import gc
 import importlib.util
 import os
 import sys
@@ -99,6 +100,7 @@ def test_a_function_takes_over_its_changed_code_wherever_it_is_kept(
     box = module.Box(3)
     assert module.word(box) == "a small 4"
     suite = Suite(lambda _: None)
+    gc.freeze()  # as tests/conftest.py does with what has been collected
     suite.index_functions([str(tmp_path / "boxes.py")])
     change = found(tmp_path, "Gt → GtE", "Box.is_large")
     assert suite.take_over(compile_mutant(tmp_path, change), change.function)
