@@ -40,9 +40,9 @@ def child_ends_unseen() -> AbstractContextManager[object]:
 @mutation("a parent that runs again submits its children again", profile=Profile.CHILDREN)
 def submitted_again() -> AbstractContextManager[object]:
     numbers = itertools.count()
-    derive = child_manifest._derived_name
+    derive = child_manifest.derived_name
     return patch.object(
-        child_manifest, "_derived_name", lambda *args: f"{derive(*args)}-{next(numbers)}"
+        child_manifest, "derived_name", lambda *args: f"{derive(*args)}-{next(numbers)}"
     )
 
 

@@ -115,6 +115,20 @@ class Components:
             metrics=job_metrics,
         )
         self.job_resync = JobResync(session, job_evaluator, caches.store, quarantine)
+        # Arrays, which jobs may wait for
+        self.array_delaying_queue, self.array_evaluator, self.array_reconcilers = build_arrays(
+            settings,
+            session,
+            leadership,
+            caches,
+            events=self.events,
+            job_evaluator=job_evaluator,
+            metrics=metrics,
+            now=now,
+            quarantine=quarantine,
+        )
+
+        # What is due for jobs
         recovery_storm_events = RecoveryStormEvents(self.events.record, monotonic)
 
         def on_recovered(namespace: str, reason: str) -> None:
@@ -125,7 +139,9 @@ class Components:
             session,
             job_evaluator,
             preconditions=PreconditionChecker(
-                session, cache_updates(caches, job_evaluator), monotonic
+                session,
+                cache_updates(caches, job_evaluator, self.array_evaluator.on_update),
+                monotonic,
             ),
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=self.events,
@@ -205,19 +221,6 @@ class Components:
             leadership,
             quarantine,
             cron_job_evaluator.evaluate,
-        )
-
-        # Arrays
-        self.array_delaying_queue, self.array_evaluator, self.array_reconcilers = build_arrays(
-            settings,
-            session,
-            leadership,
-            caches,
-            events=self.events,
-            job_evaluator=job_evaluator,
-            metrics=metrics,
-            now=now,
-            quarantine=quarantine,
         )
 
         # Removal of finished jobs, and of the Leases of workers that are gone
@@ -307,7 +310,9 @@ class Components:
         self._version_times.sample(version, self._now().wall)
 
 
-def cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:
+def cache_updates(
+    caches: JobCaches, evaluator: JobEvaluator, on_array: Callable[[JsonObject], None]
+) -> CacheUpdates:
     """Return where live reads that contradict the cache are stored."""
 
     def on_job(obj: JsonObject) -> None:
@@ -324,6 +329,7 @@ def cache_updates(caches: JobCaches, evaluator: JobEvaluator) -> CacheUpdates:
         on_lease_deleted=caches.worker_pods.on_lease_delete,
         on_job=on_job,
         on_job_deleted=evaluator.on_delete,
+        on_array=on_array,
         is_current=caches.is_current,
     )
 
@@ -348,6 +354,8 @@ def build_arrays(
         caches.chunks,
         now,
         lambda key: queue.add(key, key.partition("/")[0]),
+        jobs=caches.store,
+        child_arrays=caches.child_arrays,
         delaying_queue=delaying_queue,
         quarantine=quarantine,
     )

@@ -122,10 +122,14 @@ SIGNALS_CAPABILITY: Final = "signals"
 CHILDREN_CAPABILITY: Final = "children"
 """Jobs that wait for child jobs are woken."""
 
+ARRAYS_CAPABILITY: Final = "arrays"
+"""Jobs that wait for arrays, as for child jobs, are woken."""
+
 
 def announce_capabilities(leader: str) -> str:
     """Return what a leader of this version writes into its Lease, under its own name."""
-    return f"{leader} {PARKS_CAPABILITY} {SIGNALS_CAPABILITY} {CHILDREN_CAPABILITY}"
+    known = (PARKS_CAPABILITY, SIGNALS_CAPABILITY, CHILDREN_CAPABILITY, ARRAYS_CAPABILITY)
+    return " ".join((leader, *known))
 
 
 def read_capabilities(announced: str, leader: str) -> frozenset[str]:
@@ -180,6 +184,11 @@ def cron_job_path(namespace: str, name: str) -> str:
 def cron_job_status_path(namespace: str, name: str) -> str:
     """Return the API path of the status subresource of one AsyncCronJob."""
     return f"{cron_job_path(namespace, name)}/status"
+
+
+def child_path(namespace: str, kind: str, name: str) -> str:
+    """Return the API path of one child: of an AsyncArray, or else of an AsyncJob."""
+    return array_path(namespace, name) if kind == ARRAY_KIND else job_path(namespace, name)
 
 
 def array_path(namespace: str, name: str) -> str:

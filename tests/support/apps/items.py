@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from asyncjob import Fail, ItemContext, JobContext, WorkerApp
+from asyncjob.app import ChildView
 
 app = WorkerApp()
 FOLDER = Path(os.environ.get("WORKER_APP_FOLDER", "."))
@@ -84,6 +85,45 @@ async def gated(job: ItemContext, item: int) -> None:
     while not (FOLDER / "gate").exists():  # noqa: ASYNC110  # a file
         await asyncio.sleep(0.02)
     trace("done", job)
+
+
+@app.handler("album")
+async def album(job: JobContext, options: dict[str, Any]) -> Any:
+    """Submit an array, and wait for it without a slot."""
+    child = await job.map(**options)
+    note_call("album", job)
+    view = await child.wait()
+    return [view.phase, view.name == child.name, counts_of(view)]
+
+
+@app.handler("album-sync")
+def album_sync(job: JobContext, options: dict[str, Any]) -> Any:
+    """Do the same in a thread."""
+    child = job.map(**options).result()
+    note_call("album", job)
+    view = child.wait().result()
+    return [view.phase, view.name == child.name, counts_of(view)]
+
+
+@app.handler("album-isolated", isolation="process")
+async def album_isolated(job: JobContext, options: dict[str, Any]) -> Any:
+    """Do the same in a process, beside a job."""
+    child, one = await job.map(**options), await job.submit("single")
+    note_call("album", job)
+    view, single = await job.gather(child, one)
+    return [view.phase, single.result == one.name, counts_of(view)]
+
+
+def counts_of(view: ChildView) -> Any:
+    """Return what an array's handler is told of its items."""
+    assert view.items
+    return [view.items.total, view.items.succeeded, view.items.failed, view.items.failed_items]
+
+
+def note_call(word: str, job: JobContext) -> None:
+    """Append a line that the test counts."""
+    with (FOLDER / "trace").open("ab", buffering=0) as file:
+        file.write(f"{word} {job.name} {job.attempt}\n".encode())
 
 
 @app.handler("single")

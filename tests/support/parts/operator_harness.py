@@ -7,17 +7,19 @@ from typing import Any, cast
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.names import PARENT_LABEL, job_path
+from asyncjob.names import JOB_KIND, PARENT_LABEL, array_path, job_path
 from asyncjob_operator.components import cache_updates
+from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import PreconditionChecker
-from asyncjob_operator.controllers.workqueue import ItemBackoff
+from asyncjob_operator.controllers.workqueue import DelayingQueue, ItemBackoff
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.in_memory.fake_session import FakeSession, Object
 from support.objects.snapshots import at, raw, running, stamp
+from support.parts.array_world import raw_array
 from support.parts.callbacks import ignore
 from support.parts.evaluation import evaluation
 from support.parts.vitals import quarantine
@@ -44,7 +46,17 @@ class OperatorHarness:
         self.caches = made.caches
         self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
         self.observer = observer = made.evaluator
-        updates = cache_updates(self.caches, observer)
+        self.arrays = ArrayEvaluator(
+            "me",
+            self.caches.chunks,
+            self.moment,
+            ignore,
+            jobs=self.caches.store,
+            child_arrays=self.caches.child_arrays,
+            delaying_queue=DelayingQueue(),
+            quarantine=quarantine(),
+        )
+        updates = cache_updates(self.caches, observer, self.arrays.on_update)
         self._actor = JobReconciler(
             session,
             observer,
@@ -57,7 +69,8 @@ class OperatorHarness:
             now=self.moment,
         )
         for obj in self.session.objects.values():
-            observer.on_update(obj, just_changed=False)
+            if obj["kind"] == JOB_KIND:
+                observer.on_update(obj, just_changed=False)
 
     def moment(self) -> Now:
         """Return now."""
@@ -84,6 +97,21 @@ class OperatorHarness:
         if not self.blind:
             self.observer.on_update(stored, just_changed=True)
 
+    def store_array(self, name: str, phase: str, parent: str = "") -> None:
+        """Store an array as it is to be."""
+        obj = raw_array(name)
+        obj["metadata"] |= {"uid": f"uid-{name}", "labels": {PARENT_LABEL: f"uid-{parent}"}}
+        obj["status"] = {"phase": phase}
+        stored = self.session.put(array_path("ns", name), obj)
+        if not self.blind:
+            self.arrays.on_update(stored)
+
+    def delete_array(self, name: str) -> None:
+        """Delete an array."""
+        del self.session.objects[array_path("ns", name)]
+        if not self.blind:
+            self.arrays.on_delete(("ns", name))
+
     def delete(self, name: str) -> None:
         """Delete a job."""
         del self.session.objects[job_path("ns", name)]
@@ -92,7 +120,8 @@ class OperatorHarness:
 
     def claimable(self) -> list[str]:
         """Return the jobs that the API server would let a worker claim, in order of their names."""
-        names = sorted(obj["metadata"]["name"] for obj in self.session.objects.values())
+        jobs = [obj for obj in self.session.objects.values() if obj["kind"] == JOB_KIND]
+        names = sorted(obj["metadata"]["name"] for obj in jobs)
         return [name for name in names if self._is_claimable(self.get(name))]
 
     def start(self, name: str) -> None:

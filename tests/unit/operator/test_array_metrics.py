@@ -7,7 +7,9 @@ from prometheus_client import CollectorRegistry
 
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.metrics import MetricSpec, arrays
+from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.chunks import ChunkCache
+from asyncjob_operator.cache.jobs import JobStore
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.now import Now
@@ -89,6 +91,8 @@ class Watched:
             self.chunks,
             lambda: Now(self.now, self.now),
             lambda _key: None,
+            jobs=JobStore(),
+            child_arrays=ChildArrays(),
             delaying_queue=queue,
             quarantine=quarantine(),
         )

@@ -11,9 +11,19 @@ import pytest
 from asyncjob.errors import ForbiddenError
 from asyncjob.lifecycle.arrays.chunks import ChunkReport
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
-from asyncjob.names import ARRAY_LABEL, JOBS, array_path, collection_path, job_path
+from asyncjob.lifecycle.job_view import read_job
+from asyncjob.names import (
+    ARRAY_LABEL,
+    JOBS,
+    PARENT_LABEL,
+    array_path,
+    collection_path,
+    job_path,
+)
 from asyncjob.shards import shard_label
+from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.chunks import ChunkCache
+from asyncjob_operator.cache.jobs import JobStore
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.array_reconciler import ArrayReconciler
 from asyncjob_operator.controllers.events import EventRecorder
@@ -22,6 +32,7 @@ from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.in_memory.fake_session import FakeSession, operator_cluster
 from support.in_memory.memory import Clock
+from support.objects.snapshots import raw
 from support.parts.array_world import raw_array
 from support.parts.vitals import quarantine
 
@@ -72,12 +83,15 @@ class Process:
     def __init__(self, session: FakeSession, clock: Clock, name: str) -> None:
         self.session, self.clock = session, clock
         self.metrics, self.chunks, self.queue = OperatorMetrics(), ChunkCache(), DelayingQueue()
+        self.jobs, self.child_arrays = JobStore(), ChildArrays()
         self.wanted: set[str] = set()
         self.evaluator = ArrayEvaluator(
             name,
             self.chunks,
             self.now,
             self.wanted.add,
+            jobs=self.jobs,
+            child_arrays=self.child_arrays,
             delaying_queue=self.queue,
             quarantine=quarantine(),
         )
@@ -401,3 +415,38 @@ async def test_a_chunk_without_its_label_is_read_every_few_seconds_and_counted()
     end_chunks(life.session, set())
     await life.process.reconciler.reconcile(KEY)
     assert (life.status["phase"], life.status["succeeded"]) == ("Succeeded", 11)
+
+
+def child_of(life: Life, **control: Any) -> None:
+    """Have a job be the one that has submitted the array."""
+    obj = life.session.objects[PATH]
+    labels = {PARENT_LABEL: "uid-p"}
+    life.session.put(PATH, {**obj, "metadata": {**obj["metadata"], "labels": labels}})
+    parent = raw("p", spec=control, phase="Pending")
+    life.process.jobs.put(read_job(parent))
+
+
+async def test_an_array_is_cancelled_with_the_job_that_has_submitted_it() -> None:
+    life = Life(parallelism=3)
+    child_of(life)
+    await life.turn(set())
+    assert len(jobs(life.session)) == 3
+    life.process.child_arrays.on_parent_cancelled("uid-p")
+    await life.process.work()
+    assert "cancel" not in life.session.objects[PATH]["spec"]  # its job is not cancelled
+    child_of(life, cancel=True, cancelCascade=True)
+    life.process.child_arrays.on_parent_cancelled("uid-p")
+    await life.until("Cancelled", set())
+    assert life.session.objects[PATH]["spec"]["cancel"] is True
+
+
+async def test_the_end_of_an_array_is_told_to_who_waits_for_it_and_so_is_its_deletion() -> None:
+    life, ended = Life(), list[str]()
+    life.process.child_arrays.add_end_listener(ended.append)
+    uid = life.session.objects[PATH]["metadata"]["uid"]
+    await life.turn(set())
+    assert uid in life.process.child_arrays
+    assert not ended
+    await play(life)
+    assert uid not in life.process.child_arrays
+    assert set(ended) == {uid}

@@ -20,6 +20,7 @@ from asyncjob.lifecycle.arrays.state import (
     state_to_json,
 )
 from asyncjob.models.array import ArrayOptions, AsyncArrayStatus
+from asyncjob.names import PARENT_LABEL
 from support.objects.arrays import RUNNING, ranges, stored
 from support.objects.snapshots import stamp
 from support.parts.array_world import raw_array
@@ -122,7 +123,7 @@ def test_what_the_array_says_is_read_in_full() -> None:
         redrive=6,
         ttlSecondsAfterFinished=30,
     )
-    array["metadata"]["deletionTimestamp"] = stamp(9)
+    array["metadata"] |= {"deletionTimestamp": stamp(9), "labels": {PARENT_LABEL: "uid-p"}}
     read = read_array(array)
     assert read == ArrayView(
         namespace="ns",
@@ -143,6 +144,7 @@ def test_what_the_array_says_is_read_in_full() -> None:
         cancel=True,
         redrive=6,
         ttl_seconds_after_finished=30,
+        parent_uid="uid-p",
         state=ArrayState(),
         status={"phase": "Pending"},
     )
@@ -156,7 +158,7 @@ def test_what_the_array_leaves_out_is_as_its_reference_states() -> None:
     assert (read.max_failed, read.max_failed_percent) == (None, None)
     assert (read.suspend, read.cancel, read.deleting, read.redrive) == (False, False, False, 0)
     assert (read.items_file, read.queue) == (None, model.queue)
-    assert read.ttl_seconds_after_finished is None
+    assert (read.ttl_seconds_after_finished, read.parent_uid) == (None, "")
     assert (read.count, read.total) == (2, 2)
 
 

@@ -14,6 +14,7 @@ from asyncjob_operator.core.arrays.decide import CREATE_BATCH, decide_array
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArrayEffect,
+    CancelArray,
     DeleteArray,
     DeleteChunks,
     ReadChunks,
@@ -198,6 +199,26 @@ def test_an_array_is_deleted_300_seconds_after_its_end(now: float, decision: Arr
     """Until then the wall clock is looked at once a minute: somebody may set it."""
     known = snapshot(FAILED, spec={"ttlSecondsAfterFinished": 300, "redrive": 1})
     assert decide_array(known, at(now)) == decision
+
+
+def test_an_array_is_kept_while_the_job_that_has_submitted_it_may_ask_how_it_ended() -> None:
+    known = snapshot(FAILED, spec={"ttlSecondsAfterFinished": 300})
+    waiting = replace(known, has_open_parent=True)
+    assert decide_array(waiting, at(900)) == ArrayDecision(None, 960.0)
+    assert decide_array(replace(waiting, has_open_parent=False), at(900)).effect == DeleteArray()
+
+
+@pytest.mark.parametrize("state", [ArrayState(), RUNNING, replace(RUNNING, open=())])
+def test_an_array_is_cancelled_with_its_parent_once(state: ArrayState) -> None:
+    known = replace(snapshot(state), cancelled_with_parent=True)
+    assert decide_array(known, at(0)) == ArrayDecision(CancelArray())
+    asked = replace(snapshot(state, spec={"cancel": True}), cancelled_with_parent=True)
+    assert decide_array(asked, at(0)).effect != CancelArray()
+
+
+def test_an_array_that_has_ended_is_not_cancelled() -> None:
+    known = replace(snapshot(FAILED), cancelled_with_parent=True)
+    assert decide_array(known, at(0)) == ArrayDecision()
 
 
 def test_an_array_without_a_time_to_live_or_an_end_is_kept() -> None:

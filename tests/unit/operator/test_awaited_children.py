@@ -10,7 +10,7 @@ from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import park, status_fields
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.waits import WaitedChild, WaitKind, WaitView
-from asyncjob.names import job_path
+from asyncjob.names import array_path, job_path
 from asyncjob_operator.core.options import RetentionOptions
 from asyncjob_operator.core.retention import by_queue, plan_removals
 from support.objects.snapshots import stamp
@@ -269,3 +269,113 @@ async def test_nobody_is_left_in_the_index_of_those_who_wait(harness: OperatorHa
     harness.end("a")
     await harness.settle()
     assert harness.caches.store.relations.awaiting.members("uid-a") == []
+
+
+# ---- arrays
+
+SORTED = array_path("ns", "sorted")
+
+
+def wait_for_array(*jobs: str, kind: str = "AsyncArray") -> WaitView:
+    array = WaitedChild("sorted", "uid-sorted", kind)
+    children = (*(WaitedChild(name, f"uid-{name}") for name in jobs), array)
+    return WaitView(WaitKind.CHILDREN, "child sorted", children=children)
+
+
+def reads_of(harness: OperatorHarness, path: str) -> int:
+    return len([one for one in harness.session.requests if one[:2] == ("GET", path)])
+
+
+WAITS_FOR_ARRAY = "Pending WaitingForChildren waits for child sorted"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed", "Cancelled"])
+async def test_a_parent_is_woken_once_its_array_has_ended(
+    harness: OperatorHarness, phase: str
+) -> None:
+    family(harness, "a")
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", wait_for_array("a"))
+    await harness.settle()
+    harness.store_array("sorted", "Running", "p")
+    harness.end("a")
+    await harness.settle()
+    assert harness.state("p") == WAITS_FOR_ARRAY
+    assert not reads_of(harness, SORTED)
+    harness.store_array("sorted", phase, "p")
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+
+
+async def test_an_array_that_ended_before_the_park_wakes_its_parent_after_a_read(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.store_array("sorted", "Succeeded", "p")
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+    assert reads_of(harness, SORTED) == 1
+
+
+async def test_an_array_that_is_not_seen_yet_is_read_and_known_from_then_on(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.blind = True
+    harness.store_array("sorted", "Running", "p")
+    harness.blind = False
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    await harness.settle()
+    assert harness.state("p") == WAITS_FOR_ARRAY
+    reads = reads_of(harness, SORTED)
+    harness.observer.evaluate("uid-p")
+    await harness.settle()
+    assert reads_of(harness, SORTED) == reads  # one more would be asked for again and again
+    harness.store_array("sorted", "Failed", "p")
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+
+
+async def test_an_array_whose_end_is_seen_before_the_answer_to_a_read_wakes_its_parent(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.store_array("sorted", "Running", "p")
+    old = harness.session.objects[SORTED]
+    park_for(harness, "p", wait_for_array())
+    harness.store_array("sorted", "Succeeded", "p")
+    harness.arrays.on_update(old)
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+
+
+async def test_a_deleted_array_is_over(harness: OperatorHarness) -> None:
+    family(harness)
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    harness.delete_array("sorted")
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+
+
+async def test_a_job_of_the_arrays_name_says_nothing_about_the_array(
+    harness: OperatorHarness,
+) -> None:
+    family(harness, "sorted")
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", wait_for_array())
+    harness.end("sorted")
+    await harness.settle()
+    assert harness.state("p") == WAITS_FOR_ARRAY
+
+
+async def test_children_of_a_kind_that_is_not_known_are_never_over(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    park_for(harness, "p", wait_for_array(kind="AsyncTree"))
+    await harness.settle()
+    assert harness.state("p") == WAITS_FOR_ARRAY

@@ -32,6 +32,7 @@ from asyncjob_operator.kube.paths import leases_path, pods_path
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.in_memory.fake_session import FakeSession
 from support.objects.snapshots import POD, POD_UID, raw, roll_lease, running, stamp
+from support.parts.callbacks import ignore
 from support.parts.evaluation import evaluation
 from support.parts.vitals import quarantine
 
@@ -53,7 +54,7 @@ class JobReconcilerHarness:
         made = self._made = evaluation(time, options=DecisionOptions(unknown_type_delay=0))
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue = made.delaying_queue
-        updates = cache_updates(self.caches, self.observer)
+        updates = cache_updates(self.caches, self.observer, ignore)
         self.actor = JobReconciler(
             session,
             self.observer,
@@ -554,7 +555,7 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
     harness.job(phase="Succeeded", completionTime=stamp(0))
     confirmation = PreconditionChecker(
         cast("KubeSession", harness.session),
-        cache_updates(harness.caches, harness.observer),
+        cache_updates(harness.caches, harness.observer, ignore),
         monotonic,
     )
     proof = ChildrenFinished("ns", (UID,), ())

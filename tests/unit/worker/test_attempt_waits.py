@@ -14,7 +14,7 @@ from asyncjob.app.errors import AttemptOverError, ChildGoneError, StepRefusedErr
 from asyncjob.errors import InvalidError, TooLargeError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject, as_object
 from asyncjob.lifecycle.phases import Phase
-from asyncjob.lifecycle.waits import WaitedChild, WaitKind, first_waits
+from asyncjob.lifecycle.waits import WAKES, WaitedChild, WaitKind, first_waits
 from asyncjob_worker.execution.attempt_waits import AttemptWaits, WaitServices
 from asyncjob_worker.leases.step_writer import StepWriter
 from support.parts.worker_parts import held
@@ -89,7 +89,7 @@ A, B, C = (ChildRef(name, f"uid-{name}") for name in "abc")
 class WaitHarness:
     """The waits of one held job, with a clock that each pause moves on."""
 
-    def __init__(self, *, may_park: Collection[WaitKind] = frozenset(WaitKind)) -> None:
+    def __init__(self, *, may_park: Collection[str] = WAKES) -> None:
         self.now = NOW
         self.writer = Writer()
         self.reads: list[JsonObject | Exception] = []
@@ -110,8 +110,8 @@ class WaitHarness:
         )
         self.waits = AttemptWaits(services, self.held, asyncio.Lock(), self.children)
 
-    async def _may_park(self, kinds: Collection[WaitKind]) -> bool:
-        return set(kinds) <= set(self.may_park)
+    async def _may_park(self, wakes: Collection[str]) -> bool:
+        return set(wakes) <= set(self.may_park)
 
     async def _read(self, _: str) -> JsonObject:
         await self.readable.wait()
@@ -411,7 +411,7 @@ async def test_more_signals_than_a_park_names_keep_the_slot_and_the_worker_says_
         assert not any(one.done() for one in waits)
     assert [line for line in lines if line["log_level"] == "warning"] == [
         {
-            "event": "slot kept by a job that waits for more signals than a park names",
+            "event": "slot kept by a job that waits for more than a park names",
             "log_level": "warning",
             "job": harness.held.job.name,
             "signals": 21,

@@ -16,7 +16,6 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob.lifecycle.waits import WaitKind
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
@@ -192,7 +191,7 @@ def _park_policy(session: KubeSession, settings: Settings) -> MayPark:
         ).is_granted
     allowed = settings.park == "always"
 
-    async def may_park(_: Collection[WaitKind]) -> bool:
+    async def may_park(_: Collection[str]) -> bool:
         return allowed
 
     return may_park

@@ -3,11 +3,12 @@
 It also names the jobs that have to be evaluated again when a job has changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Final
 
 from asyncjob.lifecycle.job_view import DependencyView, JobView
 from asyncjob.lifecycle.phases import FINAL_PHASES
+from asyncjob.names import ARRAY_KIND, JOB_KIND
 from asyncjob_operator.cache.jobs import ChildrenStatus, JobStore, has_pending_dependencies
 from asyncjob_operator.core.dependencies import (
     NO_AWAITED_CHILDREN,
@@ -30,10 +31,17 @@ class DependencyGraph:
 
     `evaluate_later` is called with the other jobs of a cycle that was found. Searching for a cycle
     is slow, so jobs that may be in one are only noted, and searched from when they are evaluated.
+    `open_arrays` are the UIDs of the arrays that are known and have not ended.
     """
 
-    def __init__(self, store: JobStore, evaluate_later: Callable[[Iterable[str]], None]) -> None:
+    def __init__(
+        self,
+        store: JobStore,
+        evaluate_later: Callable[[Iterable[str]], None],
+        open_arrays: Container[str] = (),
+    ) -> None:
         self._store = store
+        self._open_arrays = open_arrays
         self._relations = store.relations
         self._evaluate_later = evaluate_later
         self._cycles: dict[str, tuple[str, ...]] = {}
@@ -92,6 +100,10 @@ class DependencyGraph:
             self._forget_cycle(job.uid)
         return found
 
+    def awaiting(self, child_uid: str) -> list[str]:
+        """Return the parked jobs that wait for the end of this child."""
+        return self._relations.awaiting.members(child_uid)
+
     def on_delete(self, job: JobView | FinishedJob, siblings: ChildrenStatus) -> list[str]:
         """Record that a job was deleted and return the jobs to evaluate because of that."""
         self._forget_cycle(job.uid)
@@ -120,6 +132,10 @@ class DependencyGraph:
         open_uids: set[str] = set()
         absent: set[str] = set()
         for child in awaited_children(job):
+            if child.kind != JOB_KIND:
+                is_open = child.kind != ARRAY_KIND or child.uid in self._open_arrays
+                (open_uids if is_open else absent).add(child.uid)
+                continue
             known = self._find(child.uid)
             if known is not None and not known.finished:
                 open_uids.add(child.uid)

@@ -6,6 +6,7 @@ decides from all.
 
 from collections.abc import Callable, Iterable
 
+from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.chunks import ChunkCache
 from asyncjob_operator.cache.dependencies import DependencyGraph
 from asyncjob_operator.cache.jobs import JobStore, QueueKey
@@ -38,7 +39,8 @@ class JobCaches:
         self.version_times = version_times
         self.statuses = StatusCache()
         self.watch_position = WatchPosition()
-        self.dependency_graph = DependencyGraph(self.store, evaluate_later)
+        self.child_arrays = ChildArrays()
+        self.dependency_graph = DependencyGraph(self.store, evaluate_later, self.child_arrays)
         self.scheduled_jobs = ScheduledJobCache()
         self.chunks = ChunkCache()
         self.worker_pods = WorkerPodCache(now)

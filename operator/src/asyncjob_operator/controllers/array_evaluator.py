@@ -14,8 +14,9 @@ from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
 from asyncjob.lifecycle.arrays.state import ArrayView, read_array
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cache.adapters import CacheAdapter, InformerStore, ObjectName
+from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.chunks import ArrayKey, ChunkCache, array_key
-from asyncjob_operator.cache.jobs import is_newer
+from asyncjob_operator.cache.jobs import JobStore, is_newer
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
 from asyncjob_operator.core.arrays.snapshot import (
@@ -50,12 +51,17 @@ class ArrayEvaluator:
         now: Callable[[], Now],
         enqueue: Callable[[ArrayKey], None],
         *,
+        jobs: JobStore,
+        child_arrays: ChildArrays,
         delaying_queue: DelayingQueue,
         quarantine: Quarantine,
     ) -> None:
         self._identity = identity
+        self._jobs = jobs
         self._chunks = chunks
         chunks.add_listener(self.evaluate)
+        self._child_arrays = child_arrays
+        child_arrays.add_cancel_listener(self.evaluate)
         self._now = now
         self._enqueue = enqueue
         self._delaying_queue = delaying_queue
@@ -87,6 +93,7 @@ class ArrayEvaluator:
             del self._keys[name]
             self._views.pop(key, None)
             self._memory.pop(key, None)
+            self._child_arrays.on_delete(key.partition("/")[2])
             self._delaying_queue.forget(key)
             self.evaluate(key)
 
@@ -156,8 +163,12 @@ class ArrayEvaluator:
         """Return what is due for an array as it is here."""
         now = self._now()
         memory = self._remember(array, now)
+        parent = self._jobs.find(array.parent_uid) if array.parent_uid else None
+        ours = parent if parent and parent.namespace == array.namespace else None
         snapshot = ArraySnapshot(
             array=array,
+            has_open_parent=ours is not None and not ours.finished,
+            cancelled_with_parent=ours is not None and ours.cascades_cancel,
             chunks=self._chunks.chunks_of(array_key(array.namespace, array.uid)),
             identity=self._identity,
             writer_since=memory.writer_since,
@@ -192,6 +203,7 @@ class ArrayEvaluator:
             self.on_delete(name)
         self._keys[name] = key
         self._views[key] = array
+        self._child_arrays.on_update(array)
         memory = self._remember(array, self._now())
         reserved = {entry.name for entry in array.state.open if not entry.uid}
         memory.created = {name: uid for name, uid in memory.created.items() if name in reserved}

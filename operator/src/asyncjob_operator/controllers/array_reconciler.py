@@ -50,6 +50,7 @@ from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBac
 from asyncjob_operator.core.arrays.decide import decide_orphans
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayEffect,
+    CancelArray,
     ControlChunks,
     CreateChunks,
     DeleteArray,
@@ -182,6 +183,8 @@ class ArrayReconciler:
                 return
             if isinstance(effect, WriteArrayStatus):
                 obj, outcomes = await self._write_status(effect, array), {}
+            elif isinstance(effect, CancelArray):
+                obj, outcomes = await self._cancel(array), {}
             elif isinstance(effect, ReadChunks):
                 outcomes |= await self._read_chunks(effect, array)
             else:
@@ -212,7 +215,7 @@ class ArrayReconciler:
                 await self._each(chunks, self._delete)
             case DeleteArray():
                 await self._delete_array(array)
-            case WriteArrayStatus() | ReadChunks():
+            case WriteArrayStatus() | ReadChunks() | CancelArray():
                 raise AssertionError(effect)
 
     async def _reconcile_orphans(self, key: ArrayKey) -> None:
@@ -344,6 +347,10 @@ class ArrayReconciler:
         with suppress(ConflictError, ObjectNotFoundError):  # it is gone, or another has its name
             await self._session.delete(job_path(chunk.namespace, chunk.name), body)
         self._on_job_gone(chunk.uid)
+
+    async def _cancel(self, array: ArrayView) -> JsonObject:
+        body: JsonObject = {"metadata": {"uid": array.uid}, "spec": {"cancel": True}}
+        return await self._session.merge_patch(array_path(array.namespace, array.name), body)
 
     async def _delete_array(self, array: ArrayView) -> None:
         preconditions = {"uid": array.uid, "resourceVersion": array.resource_version}

@@ -12,11 +12,21 @@ from asyncjob.errors import ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.session import METADATA_LIST_TYPE
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
+from asyncjob.lifecycle.arrays.state import read_array
 from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob.lifecycle.waits import WaitedChild
-from asyncjob.names import JOBS, PARENT_LABEL, WORKER_LEASE_PREFIX, collection_path, job_path
+from asyncjob.names import (
+    ARRAY_KIND,
+    JOBS,
+    PARENT_LABEL,
+    WORKER_LEASE_PREFIX,
+    array_path,
+    collection_path,
+    job_path,
+)
 from asyncjob.worker_lease import read_worker_lease
 from asyncjob_operator.core.decision import (
     AllOf,
@@ -61,6 +71,7 @@ class CacheUpdates:
     on_lease_deleted: Callable[[str, str], None]
     on_job: Callable[[JsonObject], None]
     on_job_deleted: Callable[[str], None]
+    on_array: Callable[[JsonObject], None]
     is_current: Callable[[str], bool]
     """Whether everything written before a job's known version is known as well."""
 
@@ -88,9 +99,7 @@ class PreconditionChecker:
         self._session = session
         self._cache_updates = cache_updates
         self._clock = clock
-        self._related_jobs = RelatedJobChecker(
-            session, cache_updates.on_job, cache_updates.on_job_deleted, cache_updates.is_current
-        )
+        self._related_jobs = RelatedJobChecker(session, cache_updates)
         self._worker_lists: dict[str, WorkerList] = {}
         self._worker_list_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._verified: set[PodGone | WorkerReplaced] = set()
@@ -229,23 +238,17 @@ class PreconditionChecker:
 
 
 class RelatedJobChecker:
-    """Verifies what concerns other jobs.
+    """Verifies what concerns other jobs, and arrays that jobs wait for.
 
-    `on_job` and `on_job_deleted` get the answers, so that the cache is right. `is_current` tells
-    whether everything written before a known job is known as well.
+    `cache_updates` get the answers, so that the cache is right.
     """
 
-    def __init__(
-        self,
-        session: KubeSession,
-        on_job: Callable[[JsonObject], None],
-        on_job_deleted: Callable[[str], None],
-        is_current: Callable[[str], bool],
-    ) -> None:
+    def __init__(self, session: KubeSession, cache_updates: CacheUpdates) -> None:
         self._session = session
-        self._on_job = on_job
-        self._on_job_deleted = on_job_deleted
-        self._is_current = is_current
+        self._on_job = cache_updates.on_job
+        self._on_job_deleted = cache_updates.on_job_deleted
+        self._on_array = cache_updates.on_array
+        self._is_current = cache_updates.is_current
 
     async def verify(self, precondition: DependencyPrecondition) -> bool:
         """Return whether the precondition holds."""
@@ -274,8 +277,19 @@ class RelatedJobChecker:
         return True
 
     async def _is_over(self, namespace: str, child: WaitedChild) -> bool:
+        if child.kind == ARRAY_KIND:
+            return await self._is_array_over(namespace, child)
         found = await self._read_job(namespace, child.name)
         return found is None or found.uid != child.uid or found.finished
+
+    async def _is_array_over(self, namespace: str, array: WaitedChild) -> bool:
+        try:
+            obj = await self._session.get(array_path(namespace, array.name))
+        except ObjectNotFoundError:
+            return True
+        self._on_array(obj)
+        found = read_array(obj)
+        return found.uid != array.uid or found.state.phase in ENDED_ARRAY_PHASES
 
     async def _reread(self, job: RelatedJob) -> RelatedJob | None:
         """Return the job as it is now, None if it is gone, even if another has its name."""

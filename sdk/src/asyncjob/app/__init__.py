@@ -4,7 +4,7 @@ from asyncjob.extras import needs
 
 with needs("handlers"):
     from asyncjob.app.child_handles import Child, ChildSubmission
-    from asyncjob.app.child_jobs import ChildView
+    from asyncjob.app.child_jobs import ChildView, ItemCounts
     from asyncjob.app.context import JobContext, JobInfo, JobParent
     from asyncjob.app.errors import (
         AttemptOverError,
@@ -46,6 +46,7 @@ __all__ = [
     "HandlerError",
     "Isolation",
     "ItemContext",
+    "ItemCounts",
     "JobContext",
     "JobEnded",
     "JobEvent",

@@ -1,4 +1,4 @@
-"""Child jobs as what submits them and waits for them knows them.
+"""Child jobs and arrays as what submits them and waits for them knows them.
 
 `ChildView`, and the protocols `ChildJobs` and `ChildWaits` of a worker, a test, or the parent of a
 handler process.
@@ -7,7 +7,7 @@ handler process.
 import asyncio
 import concurrent.futures
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from asyncjob.app.child_manifest import ChildManifest
@@ -17,29 +17,45 @@ from asyncjob.app.errors import (
     SubmitError,
     ending_as_a_stop,
 )
-from asyncjob.json_types import Json, JsonObject, child, integer, text
+from asyncjob.json_types import Json, JsonObject, as_object, child, integer, text
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.names import ARRAY_KIND, JOB_KIND
 
 
 @dataclass(frozen=True, slots=True)
 class ChildRef:
-    """Which job a child is."""
+    """Which job, or which array, a child is."""
 
     name: str
     uid: str
+    kind: str = JOB_KIND
+    """AsyncJob or AsyncArray."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """How far an array is: how many items it has, and what has become of them."""
+
+    total: int
+    succeeded: int
+    failed: int
+    failed_items: str = ""
+    """The numbers of the failed items, like `17,400-402`; of many not all (`failedUnlisted`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChildView:
-    """A child job as it was when it was looked at. `error_…` are empty without an error.
+    """A child as it was when it was looked at. `error_…` are empty without an error.
 
-    `result_ref` is as in its status, where the result is kept elsewhere.
+    `result_ref` is as in its status, where the result is kept elsewhere. An array has `items`, and
+    neither attempts nor a result; its errors are in its status.
     """
 
     name: str
     uid: str
     type: str
-    phase: Phase
+    phase: Phase | ArrayPhase
     reason: str
     message: str
     attempt: int
@@ -48,22 +64,24 @@ class ChildView:
     error_type: str = ""
     error_category: str = ""
     error_message: str = ""
+    items: ItemCounts | None = None
 
     @property
     def finished(self) -> bool:
         """Whether nothing happens to it without a person."""
-        return self.phase in FINISHED_PHASES
+        return self.phase in FINISHED_PHASES or self.phase in ENDED_ARRAY_PHASES
 
     @property
     def succeeded(self) -> bool:
         """Whether it has succeeded."""
-        return self.phase is Phase.SUCCEEDED
+        return self.phase in (Phase.SUCCEEDED, ArrayPhase.SUCCEEDED)
 
     def check(self) -> "ChildView":
         """Return itself; raises ChildFailedError unless it has succeeded."""
         if not self.succeeded:
             why = f"{self.reason}: {self.message}".strip(": ")
-            raise ChildFailedError(f"child {self.name} ended as {self.phase.value} ({why})")
+            what = "array" if self.items else "child"
+            raise ChildFailedError(f"{what} {self.name} ended as {self.phase.value} ({why})")
         return self
 
 
@@ -75,20 +93,35 @@ def end_to_json(end: ChildEnd) -> JsonObject:
     """Return the form of the end of a child that crosses from one process to another."""
     if isinstance(end, ChildGoneError):
         return {"gone": str(end)}
-    return {one.name: getattr(end, one.name) for one in fields(end)}  # results are not copied
+    return view_to_json(end)
 
 
 def read_end(plain: JsonObject) -> ChildEnd:
     """Read that form."""
     if "gone" in plain:
         return ChildGoneError(text(plain, "gone"))
-    view = ChildView(**plain)  # type: ignore[arg-type]
-    return replace(view, phase=Phase(view.phase))
+    return with_its_types(ChildView(**plain))  # type: ignore[arg-type]
+
+
+def view_to_json(view: ChildView) -> JsonObject:
+    """Return the form of a child that crosses from one process to another."""
+    plain = {one.name: getattr(view, one.name) for one in fields(view)}  # results are not copied
+    return plain if view.items is None else {**plain, "items": asdict(view.items)}
+
+
+def with_its_types(view: ChildView) -> ChildView:
+    """Return a child whose fields are plain JSON, as read from that form, with those it has."""
+    if view.items is None:
+        return replace(view, phase=Phase(view.phase))
+    counts = ItemCounts(**as_object(view.items))  # type: ignore[arg-type]
+    return replace(view, phase=ArrayPhase(view.phase), items=counts)
 
 
 def read_child(obj: JsonObject) -> ChildView:
-    """Read an AsyncJob; raises ValueError on a phase this version does not know."""
+    """Read an AsyncJob or an AsyncArray; raises ValueError on a phase that is not known here."""
     meta, status = child(obj, "metadata"), child(obj, "status")
+    if text(obj, "kind") == ARRAY_KIND:
+        return _read_array(obj)
     error = child(status, "error")
     return ChildView(
         name=text(meta, "name"),
@@ -103,6 +136,21 @@ def read_child(obj: JsonObject) -> ChildView:
         error_type=text(error, "type"),
         error_category=text(error, "category"),
         error_message=text(error, "message"),
+    )
+
+
+def _read_array(obj: JsonObject) -> ChildView:
+    meta, status = child(obj, "metadata"), child(obj, "status")
+    done, failed = integer(status, "succeeded"), integer(status, "failed")
+    return ChildView(
+        name=text(meta, "name"),
+        uid=text(meta, "uid"),
+        type=text(child(obj, "spec"), "type"),
+        phase=ArrayPhase(text(status, "phase", ArrayPhase.PENDING)),
+        reason=text(status, "reason"),
+        message=text(status, "message"),
+        attempt=0,
+        items=ItemCounts(integer(status, "total"), done, failed, text(status, "failedItems")),
     )
 
 

@@ -15,12 +15,13 @@ from pydantic import ValidationError
 
 from asyncjob.app.errors import SubmitRefusedError, describe_validation_error
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, digest, normalize
-from asyncjob.json_types import Json, JsonObject
+from asyncjob.json_types import Json, JsonObject, child
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models.base import RetryPolicy
 from asyncjob.models.job import AsyncJobSpec, Dependency
 from asyncjob.names import (
     API_VERSION,
+    ARRAY_KIND,
     CONTENT_ANNOTATION,
     JOB_KIND,
     PARENT_LABEL,
@@ -79,7 +80,7 @@ class ChildOptions:
 
 @dataclass(frozen=True, slots=True)
 class ChildManifest:
-    """A child job to create.
+    """A child job, or an array, to create.
 
     `fingerprint` is a hash of what it is, but for times and its deadline; `key` as given.
     """
@@ -88,6 +89,7 @@ class ChildManifest:
     fingerprint: str
     manifest: JsonObject
     key: str | None
+    kind: str = JOB_KIND
 
 
 def build_child_manifest(
@@ -96,21 +98,32 @@ def build_child_manifest(
     """Return what to create; raises SubmitRefusedError that names what cannot be right."""
     given = _given_fields(type_, payload, options)
     content = digest(["content", {name: given[name] for name in given if name not in _TIME_FIELDS}])
-    name = options.name or _derived_name(parent, options.key, given)
+    name = options.name or derived_name(parent, options.key, given)
     spec = {**_inherited_fields(parent), **given, **_trace_fields(parent, options)}
     _check_spec(name, spec)
-    metadata: JsonObject = {
-        "name": name,
-        "labels": {PARENT_LABEL: parent.uid, **shard_label(name)},
-        "annotations": {PARENT_NAME_ANNOTATION: parent.name, CONTENT_ANNOTATION: content},
-    }
+    metadata = child_metadata(parent, name, content)
+    labels: JsonObject = {**child(metadata, "labels"), **shard_label(name)}
     body: JsonObject = {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
-        "metadata": metadata,
+        "metadata": {**metadata, "labels": labels},
         "spec": spec,
     }
     return ChildManifest(name, content, body, options.key)
+
+
+def with_article(kind: str) -> str:
+    """Return what people call an object of this kind: `a job`, `an array`."""
+    return "an array" if kind == ARRAY_KIND else "a job"
+
+
+def child_metadata(parent: ParentJob, name: str, fingerprint: str) -> JsonObject:
+    """Return the metadata by which a child is known as this parent's, and found again."""
+    return {
+        "name": name,
+        "labels": {PARENT_LABEL: parent.uid},
+        "annotations": {PARENT_NAME_ANNOTATION: parent.name, CONTENT_ANNOTATION: fingerprint},
+    }
 
 
 def _given_fields(type_: str, payload: object, options: ChildOptions) -> dict[str, Json]:
@@ -120,7 +133,7 @@ def _given_fields(type_: str, payload: object, options: ChildOptions) -> dict[st
         "payload": _payload_json(type_, payload),
         "queue": options.queue,
         "priority": options.priority,
-        "retryPolicy": _retry_json(options.retry),
+        "retryPolicy": retry_json(options.retry),
         "executionTimeoutSeconds": options.timeout,
         "notBefore": _time_text(options.not_before),
         "notAfter": _time_text(options.not_after),
@@ -150,7 +163,8 @@ def _payload_json(type_: str, payload: object) -> Json:
         raise SubmitRefusedError(f"child of type {type_!r}: {error}{way_out}") from error
 
 
-def _retry_json(retry: RetryPolicy | None) -> Json:
+def retry_json(retry: RetryPolicy | None) -> Json:
+    """Return a retry policy as a spec has it; None for none."""
     dumped: Mapping[str, Json] | None = (
         retry.model_dump(mode="json", by_alias=True, exclude_none=True) if retry else None
     )
@@ -174,7 +188,8 @@ def _dependency_json(dependency: str | HasName | Dependency) -> Json:
     return {"name": dependency if isinstance(dependency, str) else dependency.name}
 
 
-def _derived_name(parent: ParentJob, key: str | None, given: Mapping[str, Json]) -> str:
+def derived_name(parent: ParentJob, key: str | None, given: Mapping[str, Json]) -> str:
+    """Return the name of a child that is given none: by its key, or else by what it is."""
     by: Json = ["key", key] if key is not None else ["content", given]
     prefix = parent.name[:_NAME_PREFIX_LENGTH].rstrip(".-")
     return f"{prefix}-{digest([parent.uid, by])}"

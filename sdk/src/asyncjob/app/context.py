@@ -14,6 +14,12 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple, Unpack, overload
 
 import structlog
 
+from asyncjob.app.child_arrays import (
+    ARRAY_TTL_SECONDS,
+    ChildArrayOptions,
+    Items,
+    build_child_array_manifest,
+)
 from asyncjob.app.child_handles import Child, ChildCall, ChildSubmission
 from asyncjob.app.child_jobs import (
     ChildJobs,
@@ -417,15 +423,66 @@ class JobContext:
             deduplication_id=deduplication_id,
             traceparent=traceparent or current_traceparent(),
         )
-        info = self.info
-        parent = ParentJob(info.name, info.uid, info.queue, info.priority, info.traceparent)
-        order = build_child_manifest(parent, type_, payload, options)
+        order = build_child_manifest(self._as_parent(), type_, payload, options)
         return self.track_submission(order.name, self._children.submit(order))
+
+    def map(
+        self,
+        type_: str,
+        items: Items,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        payload: object = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        chunk_size: int | None = None,
+        parallelism: int | None = None,
+        item_retries: int | None = None,
+        item_timeout: int | None = None,
+        max_failed: int | None = None,
+        max_failed_percent: int | None = None,
+        timeout: int | None = None,
+        retry: RetryPolicy | None = None,
+        ttl: int = ARRAY_TTL_SECONDS,
+    ) -> ChildSubmission:
+        """Run an item handler over many items, as an AsyncArray: `await job.map("thumb", rows)`.
+
+        `items` are the items themselves (at most 256 KiB as JSON), how many there are, or the URI
+        of a file of JSON lines or CSV that workers read. It is submitted once however often this
+        job runs, as by `submit`, and told apart from others by `key`, or else by all that is given.
+        What it gives is a child like a job's: `view = await array.wait()` waits without a slot, and
+        `view.items` has the counts. Other options are those of an array, times in seconds; `queue`
+        and `priority` are this job's unless given. `ttl` seconds after its end it is removed, but
+        not before this job has ended. Raises SubmitRefusedError for what cannot be an array.
+        """
+        options = ChildArrayOptions(
+            key=key,
+            name=name,
+            payload=payload,
+            queue=queue,
+            priority=priority,
+            chunk_size=chunk_size,
+            parallelism=parallelism,
+            item_retries=item_retries,
+            item_timeout=item_timeout,
+            max_failed=max_failed,
+            max_failed_percent=max_failed_percent,
+            timeout=timeout,
+            retry=retry,
+            ttl=ttl,
+        )
+        order = build_child_array_manifest(self._as_parent(), type_, items, options)
+        return self.track_submission(order.name, self._children.submit(order))
+
+    def _as_parent(self) -> ParentJob:
+        info = self.info
+        return ParentJob(info.name, info.uid, info.queue, info.priority, info.traceparent)
 
     def gather(
         self, *children: Child, timeout: float | None = None, check: bool = False
     ) -> ChildCall[list[ChildView]]:
-        """Wait until all these children have finished: `views = await job.gather(*children)`.
+        """Wait until all these jobs and arrays have finished: `await job.gather(*children)`.
 
         They come in the order in which they are given. It is one wait without a slot, which wakes
         the job once, however many they are, but for each hundred that are unfinished. Errors are
@@ -445,7 +502,7 @@ class JobContext:
         return self._steps.child_waits(self._children)
 
     def children(self) -> SyncOrAsyncFuture[Sequence[ChildView]]:
-        """Return all jobs that this one has submitted, in whichever attempt."""
+        """Return all jobs that this one has submitted, in whichever attempt; not its arrays."""
         return SyncOrAsyncFuture(self._children.list())
 
     @property

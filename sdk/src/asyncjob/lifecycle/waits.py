@@ -13,6 +13,7 @@ from typing import Final
 from asyncjob.free_json import is_too_deep, size_of
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
 from asyncjob.lifecycle.phases import Reason
+from asyncjob.names import ARRAY_KIND, JOB_KIND
 
 MAX_WAITING: Final = 20
 """Waits that a parked job names: all signals, what ends first by time, and of more children and
@@ -64,10 +65,16 @@ def shown_name(kind: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WaitedChild:
-    """A child that a parked job waits for."""
+    """A child that a parked job waits for; `kind` may be one that this version does not know."""
 
     name: str
     uid: str
+    kind: str = JOB_KIND
+
+    def to_json(self) -> JsonObject:
+        """Return the form of an entry of `children`: its kind is left out for a job."""
+        entry: dict[str, Json] = {"name": self.name, "uid": self.uid}
+        return entry if self.kind == JOB_KIND else {**entry, "kind": self.kind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ class WaitView:
         if self.until:
             entry["until"] = self.until
         if self.children:
-            entry["children"] = [{"name": one.name, "uid": one.uid} for one in self.children]
+            entry["children"] = [one.to_json() for one in self.children]
         if self.payload_schema:
             entry["payloadSchema"] = self.payload_schema
         return entry
@@ -123,7 +130,7 @@ def open_wait(kind: WaitKind) -> JsonObject:
 
 def children_wait(record: JsonObject, children: Iterable[WaitedChild]) -> JsonObject:
     """Return what is known of a wait for these children; of more than a hundred the first."""
-    named: list[Json] = [{"name": one.name, "uid": one.uid} for one in children]
+    named: list[Json] = [one.to_json() for one in children]
     return {**record, "children": named[:MAX_CHILDREN_NAMED]}
 
 
@@ -177,7 +184,21 @@ def _read_children(entry: JsonObject) -> tuple[WaitedChild, ...]:
     if "children" not in entry:
         return ()
     named = map(as_object, items(entry, "children"))
-    return tuple(WaitedChild(text(one, "name"), text(one, "uid")) for one in named)
+    return tuple(
+        WaitedChild(text(one, "name"), text(one, "uid"), text(one, "kind", JOB_KIND))
+        for one in named
+    )
+
+
+WAKES: Final[frozenset[str]] = frozenset({*WaitKind, ARRAY_KIND})
+"""What a job is woken from: kinds of waits, and AsyncArray for children with arrays among them."""
+
+
+def wake_of(record: JsonObject) -> str:
+    """Return which of these is needed to end an open wait."""
+    if any(one.kind == ARRAY_KIND for one in _read_children(record)):
+        return ARRAY_KIND
+    return text(record, "kind")
 
 
 def can_be_named(waits: Mapping[str, JsonObject]) -> bool:

@@ -158,13 +158,16 @@ class WaitRecord(Model):
 
 
 class AwaitedChild(Model):
-    """A child job that a parked job waits for."""
+    """A child job, or an array, that a parked job waits for."""
 
     name: Annotated[str, Field(max_length=253)]
     """Name of the child."""
 
     uid: Uid
     """UID of the child: another job of that name is not waited for."""
+
+    kind: Annotated[str, Field(max_length=63)] | None = None
+    """AsyncJob or AsyncArray. Default: AsyncJob."""
 
 
 class Waiting(Model):

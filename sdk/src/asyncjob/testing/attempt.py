@@ -26,7 +26,7 @@ from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.lifecycle.waits import first_waits, waits_of
 from asyncjob.names import PARENT_LABEL, PARENT_NAME_ANNOTATION
 from asyncjob.testing.call import call_handler, runs_in_loop
-from asyncjob.testing.child_jobs import FakeChildJobs
+from asyncjob.testing.child_jobs import ArrayStore, FakeChildJobs
 from asyncjob.testing.clock import FakeClock, HandlerTime, context_with_fake_time
 from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages, Report, SteppedContext
 from asyncjob.testing.steps import FakeSteps
@@ -45,6 +45,7 @@ class FakeAttemptServices:
     app: WorkerApp
     clock: FakeClock
     store: FakeJobStore
+    arrays: ArrayStore
     resources: Resources
     wake: Callable[[], object]
     draw: float = 0.5
@@ -110,7 +111,9 @@ class FakeAttempt:
         self._unacknowledged: list[Report] = []
         self.messages = HandlerMessages(services.wake)
         self.reports: list[Report] = []
-        self.children = FakeChildJobs(services.store, services.clock, self.messages, self.job.uid)
+        self.children = FakeChildJobs(
+            services.store, services.arrays, services.clock, self.messages, self.job.uid
+        )
         name, number, clock = self.job.name, self.job.attempt, services.clock
         self.steps = FakeSteps(
             services.store, clock, self.messages, name, number, children=self.children

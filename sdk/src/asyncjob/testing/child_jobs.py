@@ -1,20 +1,20 @@
-"""The child jobs of one attempt: jobs of the same fake cluster, which run there like all others."""
+"""The children of one attempt: jobs and arrays of the same fake cluster, which run like others."""
 
 import concurrent.futures
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
-from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.child_manifest import ChildManifest, with_article
 from asyncjob.app.errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
 from asyncjob.errors import InvalidError
-from asyncjob.json_types import child, text
+from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.waits import PARK_AFTER_SECONDS
-from asyncjob.names import CONTENT_ANNOTATION, PARENT_LABEL
+from asyncjob.names import ARRAY_KIND, CONTENT_ANNOTATION, PARENT_LABEL
 from asyncjob.testing.clock import FakeClock
 from asyncjob.testing.handler_messages import ClusterCall, HandlerMessages
-from asyncjob.testing.manifests import read_job_manifest
+from asyncjob.testing.manifests import read_array_manifest, read_job_manifest
 from asyncjob.testing.store import FakeJobStore, JobRecord
 
 T = TypeVar("T")
@@ -24,6 +24,26 @@ _NEVER: Final = float("inf")
 
 TURN_SECONDS: Final = 0.5
 """How long a handler has, once children are over, before another of its waits parks the job."""
+
+
+class StoredArray(Protocol):
+    """An array of the fake cluster."""
+
+    @property
+    def obj(self) -> JsonObject:
+        """The newest version."""
+
+
+class ArrayStore(Protocol):
+    """The arrays of the fake cluster."""
+
+    def __contains__(self, name: str) -> bool: ...
+
+    def get(self, name: str) -> StoredArray:
+        """Return an array; raises ObjectNotFoundError."""
+
+    def create(self, metadata: JsonObject, spec: JsonObject) -> StoredArray:
+        """Store a new array; raises InvalidError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +78,15 @@ class FakeChildJobs:
     """
 
     def __init__(
-        self, store: FakeJobStore, clock: FakeClock, messages: HandlerMessages, parent_uid: str
+        self,
+        store: FakeJobStore,
+        arrays: ArrayStore,
+        clock: FakeClock,
+        messages: HandlerMessages,
+        parent_uid: str,
     ) -> None:
         self._store = store
+        self._arrays = arrays
         self._clock = clock
         self._messages = messages
         self._parent_uid = parent_uid
@@ -154,7 +180,7 @@ class FakeChildJobs:
         return wait.future.done()
 
     def _answer_child_wait(self, wait: ChildWait) -> None:
-        seen = read_child(self._store.get(wait.ref.name).obj)
+        seen = self.look_at(wait.ref)
         if seen.finished:
             wait.future.set_result(seen)
         elif wait.deadline is not None and self._clock.elapsed >= wait.deadline:
@@ -182,7 +208,12 @@ class FakeChildJobs:
         return not has_turn and self.slot_held_until() is None
 
     def _have_finished(self, refs: Sequence[ChildRef]) -> bool:
-        return all(self._store.get(ref.name).view.finished for ref in refs)
+        return all(self.look_at(ref).finished for ref in refs)
+
+    def look_at(self, ref: ChildRef) -> ChildView:
+        """Return a child as it is now."""
+        stored = self._arrays if ref.kind == ARRAY_KIND else self._store
+        return read_child(stored.get(ref.name).obj)
 
     def _call_cluster(self, act: Callable[[], T]) -> "concurrent.futures.Future[T]":
         answer = self._new_future()
@@ -204,22 +235,29 @@ class FakeChildJobs:
         return answer
 
     def _submit(self, manifest: ChildManifest) -> ChildRef:
-        if manifest.name in self._store:
-            record = self._store.get(manifest.name)
-            self._check_same_child(record, manifest)
+        stored = self._arrays if manifest.kind == ARRAY_KIND else self._store
+        if manifest.name in stored:
+            obj = stored.get(manifest.name).obj
+            self._check_same_child(obj, manifest)
         else:
             try:
-                spec = read_job_manifest(manifest.manifest)
-                record = self._store.create(child(manifest.manifest, "metadata"), spec)
+                obj = self._create(manifest)
             except InvalidError as error:
                 raise SubmitRefusedError(f"child {manifest.name}: {error}") from error
-        return ChildRef(manifest.name, record.view.uid)
+        return ChildRef(manifest.name, text(child(obj, "metadata"), "uid"), manifest.kind)
 
-    def _check_same_child(self, found: JobRecord, manifest: ChildManifest) -> None:
-        meta = child(found.obj, "metadata")
+    def _create(self, manifest: ChildManifest) -> JsonObject:
+        metadata = child(manifest.manifest, "metadata")
+        if manifest.kind == ARRAY_KIND:
+            return self._arrays.create(metadata, read_array_manifest(manifest.manifest)).obj
+        return self._store.create(metadata, read_job_manifest(manifest.manifest)).obj
+
+    def _check_same_child(self, found: JsonObject, manifest: ChildManifest) -> None:
+        meta = child(found, "metadata")
         if text(child(meta, "labels"), PARENT_LABEL) != self._parent_uid:
             raise SubmitConflictError(
-                f"there is a job {manifest.name} that is not a child of this one: give another name"
+                f"there is {with_article(manifest.kind)} {manifest.name} that is not a child of "
+                "this one: give another name"
             )
         if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
             what = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"

@@ -91,6 +91,7 @@ class FakeCluster:
             self._app,
             self.clock,
             self._store,
+            self._arrays,
             await self._stack.enter_async_context(opening),
             self._running_attempts.wake,
             self._draw,

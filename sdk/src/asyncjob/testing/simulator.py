@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from asyncjob.app.child_jobs import read_child
 from asyncjob.app.context import Stop
 from asyncjob.json_types import Json, child, integer
 from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
@@ -27,6 +28,7 @@ from asyncjob.lifecycle.phase_change import (
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.waits import WaitedChild
+from asyncjob.names import ARRAY_KIND
 from asyncjob.testing.arrays.array_operator import FakeArrayOperator
 from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
@@ -342,10 +344,11 @@ class Simulator:
         return DecisionInput(record, self._clock, timeout, self._is_over)
 
     def _is_over(self, awaited: WaitedChild) -> bool:
-        if awaited.name not in self._store:
+        stored = self._arrays if awaited.kind == ARRAY_KIND else self._store
+        if awaited.name not in stored:
             return True
-        job = self._store.get(awaited.name).view
-        return job.uid != awaited.uid or job.finished
+        seen = read_child(stored.get(awaited.name).obj)
+        return seen.uid != awaited.uid or seen.finished
 
     def _store_change(self, record: JobRecord, change: PhaseChange) -> None:
         self._store.change_status(record, status_fields(change, record.status))

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from asyncjob.app.child_jobs import ChildRef, map_future, read_child
+from asyncjob.app.child_jobs import ChildRef, map_future
 from asyncjob.app.child_waits import ChildrenAnswer
 from asyncjob.app.errors import AttemptOverError, StepError, StepRefusedError
 from asyncjob.app.outcomes import OFFLOAD_HINT
@@ -256,8 +256,12 @@ class FakeSteps:
         self.open_waits.pop(key, None)
         if flag(known, "over"):
             return ChildrenAnswer(timed_out=True)
-        views = [read_child(self._store.get(ref.name).obj) for ref in refs]
-        unfinished = [WaitedChild(one.name, one.uid) for one in views if not one.finished]
+        views = [self._child_jobs.look_at(ref) for ref in refs]
+        unfinished = [
+            WaitedChild(ref.name, ref.uid, ref.kind)
+            for ref, view in zip(refs, views, strict=True)
+            if not view.finished
+        ]
         if not unfinished:
             return ChildrenAnswer(views)
         record, left = open_wait(WaitKind.CHILDREN), None

@@ -166,6 +166,7 @@ async def _confirms(principal: Principal, proof: Precondition, *, there: bool) -
         on_lease_deleted=ignore,
         on_job=ignore,
         on_job_deleted=ignore,
+        on_array=ignore,
         is_current=lambda _uid: False,
     )
     async with operating(principal) as (_parts, session):

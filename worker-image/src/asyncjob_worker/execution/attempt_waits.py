@@ -33,6 +33,7 @@ from asyncjob.lifecycle.timestamps import format_timestamp, try_parse_timestamp
 from asyncjob.lifecycle.waits import (
     MAX_WAITING,
     PARK_AFTER_SECONDS,
+    WAKES,
     WaitedChild,
     WaitKind,
     can_be_named,
@@ -41,6 +42,7 @@ from asyncjob.lifecycle.waits import (
     signal_wait,
     wait_record,
     waits_of,
+    wake_of,
 )
 from asyncjob.names import job_path
 from asyncjob_worker.clock import boottime
@@ -68,8 +70,8 @@ CUT_SECONDS: Final = 1.0
 
 NEVER: Final = float("inf")
 
-MayPark = Callable[[Collection[WaitKind]], Awaitable[bool]]
-"""Whether the operator that leads wakes jobs that are parked for this."""
+MayPark = Callable[[Collection[str]], Awaitable[bool]]
+"""Whether the operator that leads wakes jobs that are parked for these, of `WAKES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class AttemptWaits:
         self._records = dict(waits_of(held.status))
         self._open: dict[str, JsonObject] = {}
         self._unstored: set[str] = set()
-        self._parkable: set[WaitKind] = set()
+        self._parkable: set[str] = set()
         self._held_up: set[str] = set()
         self._marks: set[asyncio.Task[bool]] = set()
         self._has_warned = False
@@ -126,7 +128,7 @@ class AttemptWaits:
         return {
             key: record
             for key, record in sorted(self._open.items())
-            if text(record, "kind") in self._parkable
+            if wake_of(record) in self._parkable
         }
 
     async def sleep(self, key: str, seconds: float) -> float:
@@ -249,7 +251,7 @@ class AttemptWaits:
         self._unchecked.discard(awaited)
 
     def _name_children(self, key: str, refs: Sequence[ChildRef]) -> None:
-        children = [WaitedChild(ref.name, ref.uid) for ref in refs]
+        children = [WaitedChild(ref.name, ref.uid, ref.kind) for ref in refs]
         record = as_object(self._records.get(key)) or open_wait(WaitKind.CHILDREN)
         self._open[key] = children_wait(record, children)
 
@@ -300,10 +302,10 @@ class AttemptWaits:
 
         What it wakes from counts for the waits that begin before the job is parked, too.
         """
-        granted = {kind for kind in WaitKind if await self._services.may_park({kind})}
+        granted = {one for one in sorted(WAKES) if await self._services.may_park({one})}
         self._parkable |= granted
-        kinds = {WaitKind(text(record, "kind")) for record in self._open.values()}
-        return kinds <= granted and self._can_be_named()
+        needed = {wake_of(record) for record in self._open.values()}
+        return needed <= granted and self._can_be_named()
 
     def _can_be_named(self) -> bool:
         """Return whether a park can name all that has to wake it; say once if it cannot."""

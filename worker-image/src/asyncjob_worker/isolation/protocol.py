@@ -18,7 +18,7 @@ import orjson
 from asyncjob import deep_json, errors
 from asyncjob.app import JobInfo, JobParent
 from asyncjob.app import errors as app_errors
-from asyncjob.app.child_jobs import ChildRef, ChildView
+from asyncjob.app.child_jobs import ChildRef, ChildView, view_to_json, with_its_types
 from asyncjob.app.child_manifest import ChildManifest
 from asyncjob.app.error_report import ErrorKind, ErrorReport
 from asyncjob.deep_json import MAX_WRITTEN_LEVELS
@@ -36,7 +36,6 @@ from asyncjob.json_types import (
     texts,
 )
 from asyncjob.lifecycle.phase_change import MAX_ERROR_MESSAGE_LENGTH, truncate
-from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.errors import WorkerError
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -447,9 +446,9 @@ def read_number(message: JsonObject) -> int:
 
 def answer_value(value: ChildRef | ChildView | Sequence[ChildView]) -> Json:
     """Return an answer as JSON."""
-    if isinstance(value, ChildRef | ChildView):
+    if isinstance(value, ChildRef):
         return shallow_dict(value)
-    return [shallow_dict(view) for view in value]
+    return view_to_json(value) if isinstance(value, ChildView) else list(map(view_to_json, value))
 
 
 def read_ref(value: Json) -> ChildRef:
@@ -459,8 +458,7 @@ def read_ref(value: Json) -> ChildRef:
 
 def read_view(value: Json) -> ChildView:
     """Read the answer to a WaitRequest."""
-    view = read_fields(ChildView, as_object(value))
-    return replace(view, phase=Phase(view.phase))
+    return with_its_types(read_fields(ChildView, as_object(value)))
 
 
 def read_views(value: Json) -> Sequence[ChildView]:

@@ -15,6 +15,8 @@ from asyncjob.json_types import JsonObject, as_object, child, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.waits import WaitKind
 from asyncjob.names import (
+    ARRAY_KIND,
+    ARRAYS_CAPABILITY,
     CAPABILITIES_ANNOTATION,
     CHILDREN_CAPABILITY,
     OPERATOR_LEASE,
@@ -31,12 +33,13 @@ ASK_SECONDS: Final = 10.0
 """How long an answer holds. Who leads changes rarely; a sleep that waits for it costs a slot."""
 
 
-CAPABILITIES: Final[Mapping[WaitKind, str]] = {
+CAPABILITIES: Final[Mapping[str, str]] = {
     WaitKind.SLEEP: PARKS_CAPABILITY,
     WaitKind.SIGNAL: SIGNALS_CAPABILITY,
     WaitKind.CHILDREN: CHILDREN_CAPABILITY,
+    ARRAY_KIND: ARRAYS_CAPABILITY,
 }
-"""What the leader has to announce so that a job is parked for this."""
+"""What the leader has to announce so that a job is parked for this; keys are those of `WAKES`."""
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -59,12 +62,12 @@ class ParkPermission:
         self._announced = _NOTHING
         self._asked_at: float | None = None
 
-    async def is_granted(self, kinds: Collection[WaitKind]) -> bool:
+    async def is_granted(self, wakes: Collection[str]) -> bool:
         """Return whether the leader wakes jobs from all of this; False too if none can know."""
         now = self._clock()
         if self._asked_at is None or now - self._asked_at >= ASK_SECONDS:
             self._announced, self._asked_at = await self._ask(), now
-        return {CAPABILITIES[kind] for kind in kinds} <= self._announced
+        return {CAPABILITIES[one] for one in wakes} <= self._announced
 
     async def _ask(self) -> frozenset[str]:
         try:

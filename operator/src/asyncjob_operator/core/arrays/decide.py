@@ -20,6 +20,7 @@ from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArrayEffect,
     ArraySnapshot,
+    CancelArray,
     ControlChunks,
     CreateChunks,
     DeleteArray,
@@ -51,6 +52,8 @@ def decide_array(snapshot: ArraySnapshot, now: Now) -> ArrayDecision:
         return ArrayDecision()
     if array.state.phase in ENDED_ARRAY_PHASES:
         return _decide_ended(snapshot, now)
+    if snapshot.cancelled_with_parent and not array.cancel:
+        return ArrayDecision(CancelArray())
     if snapshot.uncreated and not array.cancel:
         # What is counted goes first: it may take up the room that a quota has for new chunks.
         counted = _delete_unlisted(snapshot)
@@ -96,6 +99,8 @@ def _decide_ended(snapshot: ArraySnapshot, now: Now) -> ArrayDecision:
     ttl, completed = array.ttl_seconds_after_finished, array.state.completion_time
     if ttl is None or completed is None:
         return ArrayDecision()
+    if snapshot.has_open_parent:
+        return ArrayDecision(None, now.monotonic + 60.0)
     removed_at = to_epoch(completed, default=float("inf")) + ttl
     if removed_at <= now.wall:
         return ArrayDecision(DeleteArray())

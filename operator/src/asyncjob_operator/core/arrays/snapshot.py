@@ -28,6 +28,12 @@ class ArraySnapshot(ObservedArray):
     written_at: float | None = None
     """When it last sent a write of this array's status."""
 
+    has_open_parent: bool = False
+    """Whether an unfinished job has submitted it, which may ask how it ended."""
+
+    cancelled_with_parent: bool = False
+    """Whether the job that has submitted it is cancelled with all that it has submitted."""
+
     @property
     def is_writer(self) -> bool:
         """Return whether this operator is the one that creates reserved chunks."""
@@ -75,12 +81,23 @@ class DeleteChunks:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelArray:
+    """Set `cancel` on the array, as on each child of its parent."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteArray:
     """Delete the array, whose time is up."""
 
 
 ArrayEffect: TypeAlias = (
-    WriteArrayStatus | CreateChunks | ReadChunks | ControlChunks | DeleteChunks | DeleteArray
+    WriteArrayStatus
+    | CreateChunks
+    | ReadChunks
+    | ControlChunks
+    | DeleteChunks
+    | CancelArray
+    | DeleteArray
 )
 
 

@@ -36,6 +36,7 @@ from asyncjob.lifecycle.arrays.item_index import (
 )
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.names import PARENT_LABEL
 
 MAX_MESSAGE_LENGTH: Final = 1024
 
@@ -120,6 +121,9 @@ class ArrayView:
     cancel: bool
     redrive: int
     ttl_seconds_after_finished: int | None
+    parent_uid: str
+    """UID of the job that has submitted it; empty if none has."""
+
     state: ArrayState
     status: JsonObject
 
@@ -167,6 +171,7 @@ def read_array(obj: JsonObject) -> ArrayView:
         cancel=flag(spec, "cancel"),
         redrive=integer(spec, "redrive"),
         ttl_seconds_after_finished=opt_integer(spec, "ttlSecondsAfterFinished"),
+        parent_uid=text(child(meta, "labels"), PARENT_LABEL),
         state=_read_state(status, count),
         status=status,
     )

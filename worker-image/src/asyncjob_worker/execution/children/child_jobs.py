@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import structlog
 
 from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
-from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.child_manifest import ChildManifest, with_article
 from asyncjob.app.errors import (
     AttemptOverError,
     SubmitConflictError,
@@ -32,7 +32,16 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
-from asyncjob.names import CONTENT_ANNOTATION, JOBS, PARENT_LABEL, collection_path, job_path
+from asyncjob.names import (
+    ARRAY_KIND,
+    ARRAYS,
+    CONTENT_ANNOTATION,
+    JOB_KIND,
+    JOBS,
+    PARENT_LABEL,
+    child_path,
+    collection_path,
+)
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.execution.children.child_poller import ChildPoller, is_transient
 from asyncjob_worker.execution.children.earlier_children import EarlierChildren
@@ -49,7 +58,7 @@ MAX_CONCURRENT_SUBMITS = 4
 CHILDREN_ROLE = "asyncjob-worker-children"
 """Name of the ClusterRole that lets workers submit jobs."""
 
-_RBAC_DENIED = 'cannot create resource "asyncjobs"'
+_RBAC_DENIED = ('cannot create resource "asyncjobs"', 'cannot create resource "asyncarrays"')
 
 
 class AttemptChildJobs:
@@ -123,7 +132,7 @@ class AttemptChildJobs:
         backoff = ExponentialBackoff(initial=0.1, cap=5.0)
         while (created := await self._submit_limited(manifest)) is None:
             await self._pause(backoff.next_delay())
-        return ChildRef(manifest.name, text(child(created, "metadata"), "uid"))
+        return ChildRef(manifest.name, text(child(created, "metadata"), "uid"), manifest.kind)
 
     async def _submit_limited(self, manifest: ChildManifest) -> JsonObject | None:
         async with self._limiter:
@@ -134,11 +143,13 @@ class AttemptChildJobs:
         self._check_may_submit(manifest)
         if (earlier := self._take_earlier(manifest)) is not None:
             return earlier
-        path = collection_path(self._held.job.namespace, JOBS)
+        plural = ARRAYS if manifest.kind == ARRAY_KIND else JOBS
+        path = collection_path(self._held.job.namespace, plural)
         try:
             return await self._session.create(path, manifest.manifest)
         except AlreadyExistsError:
-            await self._earlier.list()
+            if manifest.kind == JOB_KIND:
+                await self._earlier.list()
             return self._take_earlier(manifest) or await self._find_existing(manifest)
         except ApiError as error:
             if not is_transient(error):
@@ -147,15 +158,17 @@ class AttemptChildJobs:
             return None
 
     def _take_earlier(self, manifest: ChildManifest) -> JsonObject | None:
-        """Return the job if a list has found it, with nothing but metadata."""
-        if (earlier := self._earlier.take(manifest.name)) is not None:
-            self._check_same_child(earlier, manifest)
+        """Return the job if a list has found it, with nothing but metadata; no list has arrays."""
+        if manifest.kind != JOB_KIND or (earlier := self._earlier.take(manifest.name)) is None:
+            return None
+        self._check_same_child(earlier, manifest)
         return earlier
 
     async def _find_existing(self, manifest: ChildManifest) -> JsonObject | None:
         """Return the job if it is ours, None if it cannot be read now; or SubmitConflictError."""
         try:
-            found = await self._session.get(job_path(self._held.job.namespace, manifest.name))
+            namespace = self._held.job.namespace
+            found = await self._session.get(child_path(namespace, manifest.kind, manifest.name))
         except ObjectNotFoundError:
             return None
         except ApiError as error:
@@ -169,7 +182,8 @@ class AttemptChildJobs:
         meta = child(found, "metadata")
         if text(child(meta, "labels"), PARENT_LABEL) != self._held.job.uid:
             raise SubmitConflictError(
-                f"there is a job {manifest.name} that is not a child of this one: give another name"
+                f"there is {with_article(manifest.kind)} {manifest.name} that is not a child of "
+                "this one: give another name"
             )
         if text(child(meta, "annotations"), CONTENT_ANNOTATION) != manifest.fingerprint:
             clash = f"name {manifest.name!r}" if manifest.key is None else f"key {manifest.key!r}"
@@ -201,7 +215,7 @@ class AttemptChildJobs:
 
 def submit_error(error: ApiError, manifest: ChildManifest, namespace: str) -> SubmitError:
     """Return the error that the handler gets for a failed submission."""
-    what = f"child {manifest.name}"
+    what = f"{'array' if manifest.kind == ARRAY_KIND else 'child'} {manifest.name}"
     if isinstance(error, ForbiddenError):
         return SubmitForbiddenError(f"{what}: {error}{_rbac_hint(error, namespace)}")
     if isinstance(error, TooLargeError):
@@ -212,7 +226,7 @@ def submit_error(error: ApiError, manifest: ChildManifest, namespace: str) -> Su
 
 
 def _rbac_hint(error: ForbiddenError, namespace: str) -> str:
-    if is_policy_refusal(error) or _RBAC_DENIED not in str(error):
+    if is_policy_refusal(error) or not any(denied in str(error) for denied in _RBAC_DENIED):
         return ""
     return (
         f"; workers submit jobs only with the ClusterRole {CHILDREN_ROLE}: kubectl -n {namespace} "

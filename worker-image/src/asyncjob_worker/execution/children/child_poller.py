@@ -1,8 +1,8 @@
 """Looks at child jobs that are waited for until they have finished.
 
 Waiting costs few requests however many children are waited for: each wait is polled often at first,
-then less and less often. One child is read by itself; of several the unfinished ones are listed,
-metadata only, and each that is not among them is read once.
+then less and less often. One child is read by itself; of several the unfinished jobs are listed,
+metadata only, and each that is not among them is read once. Arrays are read one by one.
 """
 
 import asyncio
@@ -24,7 +24,14 @@ from asyncjob.errors import (
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.phases import FINISHED_PHASES
-from asyncjob.names import JOBS, PARENT_LABEL, collection_path, job_path
+from asyncjob.names import (
+    ARRAY_KIND,
+    JOB_KIND,
+    JOBS,
+    PARENT_LABEL,
+    child_path,
+    collection_path,
+)
 
 log = structlog.get_logger()
 
@@ -157,16 +164,27 @@ class ChildPoller:
     async def _poll(self, waits: list[_PendingWait]) -> None:
         self._wait_added.clear()
         due = [wait for wait in waits if wait.due_in <= 0]
-        covered = waits if len(due) > 1 else due
+        jobs = [wait for wait in due if wait.ref.kind == JOB_KIND]
+        listed = [wait for wait in waits if wait.ref.kind == JOB_KIND] if len(jobs) > 1 else jobs
+        covered = [*listed, *(wait for wait in due if wait.ref.kind != JOB_KIND)]
         for wait in covered:
             wait.schedule_next(was_due=wait in due)
-        unfinished = await self.unfinished() if len(due) > 1 else frozenset()
+        unfinished = await self._unfinished_jobs() if len(jobs) > 1 else frozenset()
         for wait in covered:
             if wait.ref.uid not in unfinished and not wait.future.done():
                 await self._read(wait)
 
     async def unfinished(self) -> frozenset[str]:
-        """Return the UIDs of the children that have not finished."""
+        """Return the UIDs of the children that have not finished, arrays among those asked for."""
+        waits = self._pending()
+        jobs = any(wait.ref.kind == JOB_KIND for wait in waits)
+        found = await self._unfinished_jobs() if jobs or not waits else frozenset()
+        arrays = [wait for wait in waits if wait.ref.kind == ARRAY_KIND]
+        for wait in arrays:
+            await self._read(wait)
+        return found | {wait.ref.uid for wait in arrays if not wait.future.done()}
+
+    async def _unfinished_jobs(self) -> frozenset[str]:
         path = collection_path(self._namespace, JOBS)
         query = {
             "labelSelector": f"{PARENT_LABEL}={self._parent_uid}",
@@ -178,7 +196,7 @@ class ChildPoller:
     async def _read(self, wait: _PendingWait) -> None:
         ref, future = wait.ref, wait.future
         try:
-            found = await self._session.get(job_path(self._namespace, ref.name))
+            found = await self._session.get(child_path(self._namespace, ref.kind, ref.name))
         except ObjectNotFoundError:
             found = None
         if future.done():
