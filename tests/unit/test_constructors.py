@@ -19,10 +19,10 @@ MAX_CALLABLES = 1
 
 CONSTRUCTORS = {
     (
-        6,
+        8,
         2,
         "asyncjob_operator.controllers.array_evaluator.ArrayEvaluator",
-    ): "a clock, and one listener",
+    ): "evaluates an array from its chunks and its parent: a clock, and one listener",
     (
         9,
         4,
@@ -161,11 +161,6 @@ CONSTRUCTORS = {
         3,
         "asyncjob_operator.controllers.job_reconciler.JobReconciler",
     ): "a clock, leadership before each write, and one listener",
-    (
-        4,
-        3,
-        "asyncjob_operator.controllers.preconditions.RelatedJobChecker",
-    ): "puts what it reads back into caches that it does not know",
     (
         5,
         3,

@@ -35,9 +35,12 @@ def create_cron_job(principal: Principal, name: str, **spec: Any) -> Any:
     return principal.admin.create(collection_path(principal.namespace, CRON_JOBS), body).object()
 
 
-def create_array(principal: Principal, name: str, **spec: Any) -> Any:
+def create_array(
+    principal: Principal, name: str, labels: dict[str, str] | None = None, **spec: Any
+) -> Any:
     """Create an AsyncArray."""
     body = builders.array(name, **spec)
+    body["metadata"]["labels"] = labels or {}
     return principal.admin.create(collection_path(principal.namespace, ARRAYS), body).object()
 
 

@@ -20,6 +20,17 @@ async def parent(job: JobContext) -> str:
     return (await child.wait()).name
 
 
+@app.handler("mapper")
+async def mapper(job: JobContext) -> str:
+    """Submit an array, which nobody runs, and look at it."""
+    array = await job.map("number", 1)
+    try:
+        await array.wait(timeout=0.3)
+    except TimeoutError:
+        return array.name
+    raise AssertionError(array.name)
+
+
 @app.handler("sleeper")
 async def sleeper(job: JobContext) -> None:
     """Sleep for longer than a slot is held."""

@@ -93,8 +93,8 @@ async def test_the_job_parks_for_its_array_and_goes_on_with_its_end(type_: str) 
         job = await cluster.submit(type_, 3)
         await cluster.run_until(lambda: job.status.waiting)
         assert (job.phase, job.reason) == (Phase.PENDING, Reason.WAITING_FOR_CHILDREN)
-        [wait] = job.status.waiting or ()
-        [awaited] = wait.children or ()
+        [wait] = job.status.waiting or []
+        [awaited] = wait.children or []
         [array] = cluster.arrays
         assert (awaited.name, awaited.kind) == (array.name, "AsyncArray")
         assert wait.key == f"child {array.name}"

@@ -13,6 +13,7 @@ from asyncjob.names import (
     PARENT_LABEL,
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
+    array_path,
     job_path,
     queue_path,
 )
@@ -35,7 +36,7 @@ from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
 from support.parts.vitals import loop_health
 from support.rights.happening import happens
-from support.rights.preparation import create_job, create_queue, phase, read_job
+from support.rights.preparation import create_array, create_job, create_queue, phase, read_job
 from support.rights.principals import Principal, WatchCountingSession
 from support.rights.probes.probe import ProbeSetup
 
@@ -120,6 +121,20 @@ async def cascades(principal: Principal, _: ProbeSetup, name: str) -> None:
             return read_job(principal, f"{name}-child")["spec"].get("cancel")
 
         await happens(cancelled, going(parts.job_reconcilers.run))
+
+
+async def cancels_an_array(principal: Principal, _: ProbeSetup, name: str) -> None:
+    parent = create_job(principal, name, cancel=True, cancelCascade=True)
+    array = create_array(principal, name, {PARENT_LABEL: parent["metadata"]["uid"]})
+    path = array_path(principal.namespace, name)
+    async with operating(principal) as (parts, _session):
+        parts.job_evaluator.on_update(parent, just_changed=True)
+        parts.array_evaluator.on_update(array)
+
+        def cancelled() -> Any:
+            return principal.admin.get(path).object()["spec"].get("cancel")
+
+        await happens(cancelled, going(parts.array_reconcilers.run))
 
 
 async def removes(principal: Principal, setup: ProbeSetup, name: str) -> None:

@@ -34,6 +34,7 @@ MAIN: Final[Mapping[Right, Probe]] = {
     **ours(f"{CRONS}/status", "patch", _SCHEDULES),
     **ours(ARRAYS, "get list watch", _ARRAYS),
     **ours(f"{ARRAYS}/status", "patch", _ARRAYS),
+    **ours(ARRAYS, "patch", Probe("hand a cancel on to an array", operating.cancels_an_array)),
     **ours(ARRAYS, "delete", Probe("remove an array after its time", following.removes_an_array)),
     **on_leases("get", Probe("confirm that a worker was replaced", operating.confirms_worker)),
     **on_leases("list watch", _LEASES),

@@ -22,7 +22,16 @@ from support.rights.model import Right
 from support.rights.preparation import create_job, has_succeeded, phase
 from support.rights.principals import Principal
 from support.rights.probes.operating import ELECTIONS
-from support.rights.probes.probe import JOBS, QUEUES, Probe, ProbeSetup, Run, on_leases, ours
+from support.rights.probes.probe import (
+    ARRAYS,
+    JOBS,
+    QUEUES,
+    Probe,
+    ProbeSetup,
+    Run,
+    on_leases,
+    ours,
+)
 from support.rights.worker_app import app
 
 SOURCE: Final = "orders"
@@ -88,6 +97,7 @@ async def park(principal: Principal, _: ProbeSetup, name: str) -> None:
 
 _RUNS: Final = Probe("announce itself, see the queue and its workers, and run a job", runs())
 _PARENT: Final = Probe("submit a child and wait for it", runs("parent"))
+_MAPPER: Final = Probe("submit an array and wait for it", runs("mapper"))
 _SECRET: Final = Probe("read a payload from a Secret", runs(**source("secretKeyRef")))
 _CONFIG_MAP: Final = Probe("read a payload from a ConfigMap", runs(**source("configMapKeyRef")))
 
@@ -97,6 +107,7 @@ RIGHTS: Final[Mapping[Right, Probe]] = {
     **ours(QUEUES, "list watch", _RUNS),
     **on_leases("list watch create patch", _RUNS),
     **ours(JOBS, "get create", _PARENT),
+    **ours(ARRAYS, "get create", _MAPPER),
     Right("", "secrets", "get", SOURCE): _SECRET,
     Right("", "configmaps", "get"): _CONFIG_MAP,
 }
