@@ -123,6 +123,37 @@ def test_a_job_that_parks_has_one_trace_with_a_span_for_each_step(
     assert inside == [arrive.span_id, leave.span_id]
 
 
+def test_parks_for_children_and_for_a_signal_are_in_the_trace_of_the_job(
+    ns: WorkerNamespace,
+) -> None:
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    user = ns.api.create(path, review)["status"]["userInfo"]["username"]
+    with Collector() as collector:
+        ns.worker(
+            "worker-0", "--park=always", app="support.apps.traced:app", env=environment(collector)
+        )
+        ns.create("far", "expedition", 3, traceparent=TRACEPARENT)
+        ns.until_status("far", lambda status: status.get("reason") == "WaitingForSignal", within=60)
+        signal = {"payload": "home", "sentBy": user}
+        ns.patch("far", {"spec": {"signals": {"return": signal}}})
+        status = ns.until_phase("far", "Succeeded", within=40)
+        assert (status["parks"], status["result"]) == (2, "home")
+        until(partial(has_spans, collector, "run expedition", 3), 10, lambda: str(collector.spans))
+    assert {span.trace_id for span in collector.spans} == {TRACE_ID}
+    attempts = collector.named("run expedition")
+    assert [
+        (span.attributes["asyncjob.phase"], span.attributes.get("asyncjob.reason"), span.failed)
+        for span in attempts
+    ] == [
+        ("Pending", "WaitingForChildren", False),
+        ("Pending", "WaitingForSignal", False),
+        ("Succeeded", None, False),
+    ]
+    assert {span.parent for span in attempts} == {SUBMIT}
+    assert {span.parent for span in collector.named("run stay")} == {attempts[0].span_id}
+
+
 def has_spans(collector: Collector, name: str, count: int) -> bool:
     """Return whether there are so many spans of a name."""
     return len(collector.named(name)) == count

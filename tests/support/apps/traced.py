@@ -50,6 +50,14 @@ async def stay(job: JobContext, seconds: float) -> int:
     return job.attempt
 
 
+@app.handler("expedition")
+async def expedition(job: JobContext, seconds: float) -> str:
+    """Wait without a slot for a child that rests, then for a signal."""
+    child = await job.submit("stay", seconds)
+    await child.wait(check=True)
+    return await job.signal("return", str)
+
+
 @app.handler("stay-isolated", isolation="process")
 def stay_isolated(job: JobContext, seconds: float) -> int:
     """Do the same in a process of its own."""
