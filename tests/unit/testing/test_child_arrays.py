@@ -97,7 +97,7 @@ async def test_the_job_parks_for_its_array_and_goes_on_with_its_end(type_: str) 
         [awaited] = wait.children or []
         [array] = cluster.arrays
         assert (awaited.name, awaited.kind) == (array.name, "AsyncArray")
-        assert wait.key == f"child {array.name}"
+        assert wait.key == f"array {array.name}"
         await cluster.run_until_idle()
         assert job.phase is Phase.SUCCEEDED
         assert job.result == ["Succeeded", 3, 3, ""]
@@ -132,11 +132,11 @@ async def test_the_failure_of_an_array_is_that_of_a_job_if_it_is_checked() -> No
 
 async def test_a_wait_for_an_array_has_its_limit() -> None:
     run = await run_handler(app, "hurried")
-    assert run.result == "child <array> has not finished within 15 s"
+    assert run.result == "array <array> has not finished within 15 s"
     async with FakeCluster(app) as cluster:
         job = await cluster.submit("hurried")
         await cluster.run_until_idle()
-        assert job.result == "child <array> has not finished within 15 s"
+        assert job.result == "array <array> has not finished within 15 s"
         assert job.status.parks == 1
 
 

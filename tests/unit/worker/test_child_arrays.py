@@ -101,7 +101,7 @@ async def test_an_array_is_read_until_it_has_ended() -> None:
 
 async def test_an_array_that_is_gone_is_told_as_a_child_is() -> None:
     session = ScriptedSession(get=[GONE])
-    with pytest.raises(ChildGoneError, match="child a has been deleted"):
+    with pytest.raises(ChildGoneError, match="array a has been deleted"):
         await Child(ChildRef("a", "a", "AsyncArray"), children(session)).wait()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from asyncjob.app.child_manifest import ChildManifest
+from asyncjob.app.child_manifest import ChildManifest, called_child
 from asyncjob.app.errors import (
     ChildFailedError,
     ChildGoneError,
@@ -31,6 +31,11 @@ class ChildRef:
     uid: str
     kind: str = JOB_KIND
     """AsyncJob or AsyncArray."""
+
+    @property
+    def called(self) -> str:
+        """What people call it: `child pack-1`, `array thumbs`."""
+        return f"{called_child(self.kind)} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,8 @@ class ChildView:
         """Return itself; raises ChildFailedError unless it has succeeded."""
         if not self.succeeded:
             why = f"{self.reason}: {self.message}".strip(": ")
-            what = "array" if self.items else "child"
-            raise ChildFailedError(f"{what} {self.name} ended as {self.phase.value} ({why})")
+            what = ChildRef(self.name, self.uid, ARRAY_KIND if self.items else JOB_KIND).called
+            raise ChildFailedError(f"{what} ended as {self.phase.value} ({why})")
         return self
 
 

@@ -112,6 +112,11 @@ def build_child_manifest(
     return ChildManifest(name, content, body, options.key)
 
 
+def called_child(kind: str) -> str:
+    """Return what people call a child of this kind: `child`, or `array`."""
+    return "array" if kind == ARRAY_KIND else "child"
+
+
 def with_article(kind: str) -> str:
     """Return what people call an object of this kind: `a job`, `an array`."""
     return "an array" if kind == ARRAY_KIND else "a job"

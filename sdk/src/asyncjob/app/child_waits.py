@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from asyncjob.app.child_jobs import ChildEnd, ChildRef, ChildWaits, end_to_json, read_end
+from asyncjob.app.child_manifest import called_child
 from asyncjob.app.park_gate import GatedWait, ParkGate
 from asyncjob.json_types import JsonObject, as_object, flag, items, opt_number
 from asyncjob.lifecycle.step_records import MAX_STEP_KEY_LENGTH
@@ -145,9 +146,11 @@ _LONGEST_NAME_IN_KEY: Final = MAX_STEP_KEY_LENGTH - 48
 
 
 def children_key(refs: Sequence[ChildRef]) -> str:
-    """Return what children are called: `child a`, or `children a and 9 more`."""
+    """Return what children are called: `child a`, `array a`, or `children a and 9 more`."""
     name = refs[0].name[-_LONGEST_NAME_IN_KEY:]
-    return f"children {name} and {len(refs) - 1} more" if len(refs) > 1 else f"child {name}"
+    if len(refs) > 1:
+        return f"children {name} and {len(refs) - 1} more"
+    return f"{called_child(refs[0].kind)} {name}"
 
 
 def _digest(refs: Sequence[ChildRef]) -> str:

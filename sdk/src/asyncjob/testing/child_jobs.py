@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
-from asyncjob.app.child_manifest import ChildManifest, with_article
+from asyncjob.app.child_manifest import ChildManifest, called_child, with_article
 from asyncjob.app.errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
 from asyncjob.errors import InvalidError
 from asyncjob.json_types import JsonObject, child, text
@@ -184,7 +184,7 @@ class FakeChildJobs:
         if seen.finished:
             wait.future.set_result(seen)
         elif wait.deadline is not None and self._clock.elapsed >= wait.deadline:
-            raise TimeoutError(f"child {wait.ref.name} has not finished within {wait.timeout} s")
+            raise TimeoutError(f"{wait.ref.called} has not finished within {wait.timeout} s")
 
     def _answer_slot_wait(self, wait: SlotWait) -> None:
         now = self._clock.elapsed
@@ -243,7 +243,8 @@ class FakeChildJobs:
             try:
                 obj = self._create(manifest)
             except InvalidError as error:
-                raise SubmitRefusedError(f"child {manifest.name}: {error}") from error
+                what = called_child(manifest.kind)
+                raise SubmitRefusedError(f"{what} {manifest.name}: {error}") from error
         return ChildRef(manifest.name, text(child(obj, "metadata"), "uid"), manifest.kind)
 
     def _create(self, manifest: ChildManifest) -> JsonObject:

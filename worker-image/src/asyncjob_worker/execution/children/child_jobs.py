@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import structlog
 
 from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
-from asyncjob.app.child_manifest import ChildManifest, with_article
+from asyncjob.app.child_manifest import ChildManifest, called_child, with_article
 from asyncjob.app.errors import (
     AttemptOverError,
     SubmitConflictError,
@@ -215,7 +215,7 @@ class AttemptChildJobs:
 
 def submit_error(error: ApiError, manifest: ChildManifest, namespace: str) -> SubmitError:
     """Return the error that the handler gets for a failed submission."""
-    what = f"{'array' if manifest.kind == ARRAY_KIND else 'child'} {manifest.name}"
+    what = f"{called_child(manifest.kind)} {manifest.name}"
     if isinstance(error, ForbiddenError):
         return SubmitForbiddenError(f"{what}: {error}{_rbac_hint(error, namespace)}")
     if isinstance(error, TooLargeError):

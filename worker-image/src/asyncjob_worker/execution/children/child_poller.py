@@ -97,7 +97,7 @@ class ChildPoller:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(wait.future)
         except TimeoutError:
-            raise TimeoutError(f"child {ref.name} has not finished within {seconds} s") from None
+            raise TimeoutError(f"{ref.called} has not finished within {seconds} s") from None
         finally:
             self._remove_waiter(wait)
 
@@ -202,7 +202,7 @@ class ChildPoller:
         if future.done():
             return
         if found is None or _uid(found) != ref.uid:
-            future.set_exception(ChildGoneError(f"child {ref.name} has been deleted"))
+            future.set_exception(ChildGoneError(f"{ref.called} has been deleted"))
             return
         try:
             view = read_child(found)
