@@ -299,6 +299,8 @@ class Operator:
 
     def _start_loops(self) -> None:
         settings, components, start = self._settings, self._components, self._tasks.start
+        # Arrays first: of those that are not known jobs that wait for them ask the API server.
+        start_array_loops(components, self._tasks, self._findings)
         start("job reconcilers", components.job_reconcilers.run)
         start("admission reconcilers", components.admission_reconcilers.run)
         start("event recorder", components.events.run)
@@ -356,7 +358,6 @@ class Operator:
                 lambda health: run_retention(components.retention, leadership, interval, health),
             )
         start_cron_job_loops(components, self._tasks, self._findings)
-        start_array_loops(components, self._tasks, self._findings)
         self._start_job_watches()
 
     def _start_job_watches(self) -> None:

@@ -97,11 +97,11 @@ class OperatorHarness:
         if not self.blind:
             self.observer.on_update(stored, just_changed=True)
 
-    def store_array(self, name: str, phase: str, parent: str = "") -> None:
+    def store_array(self, name: str, phase: str, parent: str = "", **status: Any) -> None:
         """Store an array as it is to be."""
         obj = raw_array(name)
         obj["metadata"] |= {"uid": f"uid-{name}", "labels": {PARENT_LABEL: f"uid-{parent}"}}
-        obj["status"] = {"phase": phase}
+        obj["status"] = {"phase": phase, **status}
         stored = self.session.put(array_path("ns", name), obj)
         if not self.blind:
             self.arrays.on_update(stored)

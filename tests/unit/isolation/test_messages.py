@@ -1,16 +1,17 @@
 """What the worker and a child tell each other survives its form as JSON."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import orjson
 import pytest
 
 from asyncjob.app import ChildView, JobInfo, JobParent
-from asyncjob.app.child_jobs import ChildRef
+from asyncjob.app.child_jobs import ChildRef, ItemCounts
 from asyncjob.app.child_manifest import ChildManifest
 from asyncjob.app.errors import AttemptOverError, ChildGoneError, SubmitForbiddenError
 from asyncjob.errors import AsyncJobError, ForbiddenError, ThrottledError
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
@@ -65,6 +66,8 @@ def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
         SubmitRequest(ChildManifest("c", "hash", {}, None)),
         WaitRequest(ChildRef("c", "c1"), 1.5),
         WaitRequest(ChildRef("c", "c1"), None),
+        WaitRequest(ChildRef("c", "c1", "AsyncArray"), None),
+        SubmitRequest(ChildManifest("c", "hash", {}, None, "AsyncArray")),
         ListRequest(),
     ],
 )
@@ -79,6 +82,13 @@ def test_answers_arrive_as_they_were_given() -> None:
     seen = protocol.read_view(over_the_wire(protocol.answer_value(VIEW)))
     assert (seen, seen.finished) == (VIEW, True)
     assert seen.phase is Phase.DEAD_LETTER
+    array = ChildView("a", "a1", "leaf", ArrayPhase.FAILED, "", "", 0, kind="AsyncArray")
+    told = protocol.read_view(
+        over_the_wire(protocol.answer_value(replace(array, items=ItemCounts(3, 1, 2, "0-1"))))
+    )
+    assert (told.phase, told.items) == (ArrayPhase.FAILED, ItemCounts(3, 1, 2, "0-1"))
+    assert told.phase in ENDED_ARRAY_PHASES
+    assert isinstance(told.phase, ArrayPhase)
     assert protocol.read_views(over_the_wire(protocol.answer_value([VIEW, VIEW]))) == [VIEW, VIEW]
 
 

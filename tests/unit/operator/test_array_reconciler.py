@@ -22,7 +22,7 @@ from asyncjob.names import (
 )
 from asyncjob.shards import shard_label
 from asyncjob_operator.cache.child_arrays import ChildArrays
-from asyncjob_operator.cache.chunks import ChunkCache
+from asyncjob_operator.cache.chunks import ChunkCache, array_key
 from asyncjob_operator.cache.jobs import JobStore
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.array_reconciler import ArrayReconciler
@@ -37,6 +37,7 @@ from support.parts.array_world import raw_array
 from support.parts.vitals import quarantine
 
 PATH = array_path("ns", "thumbs")
+PARENT_PATH = job_path("ns", "p")
 JOBS_PATH = collection_path("ns", JOBS)
 KEY = "ns/uid-a"
 
@@ -135,7 +136,12 @@ class Process:
 
 
 def jobs(session: FakeSession) -> list[Any]:
-    return [obj for path, obj in session.objects.items() if path.startswith(JOBS_PATH)]
+    """Return the chunks: all jobs but the one that has submitted the array."""
+    return [
+        obj
+        for path, obj in session.objects.items()
+        if path.startswith(JOBS_PATH) and path != PARENT_PATH
+    ]
 
 
 def end_chunks(session: FakeSession, failing: set[int]) -> None:
@@ -417,13 +423,28 @@ async def test_a_chunk_without_its_label_is_read_every_few_seconds_and_counted()
     assert (life.status["phase"], life.status["succeeded"]) == ("Succeeded", 11)
 
 
-def child_of(life: Life, **control: Any) -> None:
-    """Have a job be the one that has submitted the array."""
+def child_of(life: Life, *, now: str = "Pending", **control: Any) -> None:
+    """Have a job be the one that has submitted the array; `now` is its phase on the server."""
     obj = life.session.objects[PATH]
     labels = {PARENT_LABEL: "uid-p"}
     life.session.put(PATH, {**obj, "metadata": {**obj["metadata"], "labels": labels}})
-    parent = raw("p", spec=control, phase="Pending")
-    life.process.jobs.put(read_job(parent))
+    life.process.jobs.put(read_job(raw("p", spec=control, phase="Pending")))
+    life.session.put(PARENT_PATH, raw("p", spec=control, phase=now))
+
+
+async def test_an_array_is_not_cancelled_with_a_job_that_has_just_succeeded() -> None:
+    life = Life(parallelism=3)
+    child_of(life, now="Succeeded", cancel=True, cancelCascade=True)
+    await play(life)
+    assert "cancel" not in life.session.objects[PATH]["spec"]
+
+
+async def test_an_array_that_may_not_be_cancelled_goes_on_meanwhile() -> None:
+    life = Life(parallelism=3)
+    child_of(life, cancel=True, cancelCascade=True)
+    life.session.fail("PATCH", PATH, ForbiddenError("no", status=403, reason="Forbidden"))
+    await life.until("Succeeded", set())
+    assert "cancel" not in life.session.objects[PATH]["spec"]
 
 
 async def test_an_array_is_cancelled_with_the_job_that_has_submitted_it() -> None:
@@ -440,13 +461,21 @@ async def test_an_array_is_cancelled_with_the_job_that_has_submitted_it() -> Non
     assert life.session.objects[PATH]["spec"]["cancel"] is True
 
 
-async def test_the_end_of_an_array_is_told_to_who_waits_for_it_and_so_is_its_deletion() -> None:
-    life, ended = Life(), list[str]()
-    life.process.child_arrays.add_end_listener(ended.append)
+async def test_that_an_array_is_there_that_it_ends_and_that_it_goes_is_told_once_each() -> None:
+    life, told = Life(), list[str]()
+    arrays = life.process.child_arrays
+    arrays.add_news_listener(told.append)
     uid = life.session.objects[PATH]["metadata"]["uid"]
+    assert arrays.has_ended(uid) is None
     await life.turn(set())
-    assert uid in life.process.child_arrays
-    assert not ended
+    assert arrays.has_ended(uid) is False
+    assert told == [uid]
     await play(life)
-    assert uid not in life.process.child_arrays
-    assert set(ended) == {uid}
+    old = life.session.objects[PATH]
+    assert arrays.has_ended(uid) is True
+    assert told == [uid] * 3  # it has failed, and was redriven
+    life.process.evaluator.on_delete(("ns", "thumbs"))
+    life.process.evaluator.on_update(old)
+    assert life.process.evaluator.locate(array_key("ns", uid)) is None
+    assert arrays.has_ended(uid) is True
+    assert told == [uid] * 4

@@ -307,15 +307,101 @@ async def test_a_parent_is_woken_once_its_array_has_ended(
     assert harness.state("p") == WOKEN
 
 
-async def test_an_array_that_ended_before_the_park_wakes_its_parent_after_a_read(
-    harness: OperatorHarness,
+@pytest.mark.parametrize("seen", [True, False])
+async def test_an_array_that_ended_before_the_park_wakes_its_parent_at_once(
+    harness: OperatorHarness, *, seen: bool
 ) -> None:
     family(harness)
+    harness.blind = not seen
     harness.store_array("sorted", "Succeeded", "p")
+    harness.blind = False
     park_for(harness, "p", wait_for_array())
     await harness.settle()
     assert harness.state("p") == WOKEN
-    assert reads_of(harness, SORTED) == 1
+    assert reads_of(harness, SORTED) == (0 if seen else 1)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_an_array_that_ended_in_time_is_not_marked_late(
+    harness: OperatorHarness, *, seen: bool
+) -> None:
+    family(harness)
+    park_for(harness, "p", replace(wait_for_array(), until=stamp(60)))
+    harness.blind = not seen
+    harness.store_array("sorted", "Succeeded", "p")
+    harness.blind = False
+    harness.now = 100
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+    assert "over" not in harness.status("p")["waits"]["child sorted"]
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_an_array_that_has_not_ended_in_time_is_late(
+    harness: OperatorHarness, *, seen: bool
+) -> None:
+    family(harness)
+    harness.blind = not seen
+    harness.store_array("sorted", "Running", "p")
+    harness.blind = False
+    park_for(harness, "p", replace(wait_for_array(), until=stamp(60)))
+    await harness.settle()
+    await harness.pass_time(59)
+    assert harness.state("p").startswith(WAITS_FOR_ARRAY)
+    await harness.pass_time(3)
+    assert harness.state("p") == WOKEN
+    assert harness.status("p")["waits"]["child sorted"]["over"] is True
+
+
+async def test_an_array_that_only_a_newer_version_can_read_wakes_its_parent(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    harness.store_array("sorted", "Failed", "p", reason="OfTheFuture")
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+
+
+async def test_such_an_array_is_read_where_it_is_not_known(harness: OperatorHarness) -> None:
+    family(harness)
+    harness.blind = True
+    harness.store_array("sorted", "Failed", "p", reason="OfTheFuture")
+    harness.blind = False
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+
+
+async def test_an_answer_that_is_late_by_a_deletion_brings_no_array_back(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.store_array("sorted", "Running", "p")
+    old = harness.session.objects[SORTED]
+    harness.delete_array("sorted")
+    harness.arrays.on_update(old)
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    assert harness.state("p") == WOKEN
+    assert not reads_of(harness, SORTED)
+
+
+async def test_an_array_that_is_seen_later_than_its_parent_costs_no_request(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.blind = True
+    harness.store_array("sorted", "Running", "p")
+    harness.blind = False
+    park_for(harness, "p", wait_for_array())
+    harness.arrays.on_update(harness.session.objects[SORTED])
+    harness.session.requests.clear()
+    await harness.settle()
+    assert harness.state("p") == WAITS_FOR_ARRAY
+    assert not harness.session.requests
 
 
 async def test_an_array_that_is_not_seen_yet_is_read_and_known_from_then_on(

@@ -31,14 +31,12 @@ async def double(_: JobContext, number: int) -> int:
 async def album(job: JobContext, rows: list[Any] | int) -> Any:
     array = await job.map("thumb", rows, chunk_size=1, parallelism=1, item_retries=0)
     view = await array.wait()
-    assert view.items
     return [view.phase, view.items.total, view.items.succeeded, view.items.failed_items]
 
 
 @app.handler("album-sync")
 def album_sync(job: JobContext, rows: list[Any] | int) -> Any:
     view = job.map("thumb", rows, chunk_size=1, item_retries=0).result().wait().result()
-    assert view.items
     return [view.phase, view.items.total, view.items.succeeded, view.items.failed_items]
 
 
@@ -47,7 +45,6 @@ async def both(job: JobContext) -> Any:
     child = await job.submit("double", 4)
     array = await job.map("thumb", 3)
     one, many = await job.gather(child, array, check=True)
-    assert many.items
     return [one.result, many.items.succeeded, [seen.name == child.name for seen in [one, many]]]
 
 

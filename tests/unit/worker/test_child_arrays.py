@@ -13,6 +13,7 @@ from asyncjob.app.errors import (
     ChildGoneError,
     SubmitConflictError,
     SubmitForbiddenError,
+    SubmitRefusedError,
 )
 from asyncjob.errors import AlreadyExistsError, ApiError, ForbiddenError, ObjectNotFoundError
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
@@ -66,6 +67,17 @@ def test_an_array_has_the_name_of_its_key_or_of_all_that_is_given() -> None:
     assert an_array(3, key="k").name == an_array(4, key="k").name
     assert an_array(3, key="k").fingerprint != an_array(4, key="k").fingerprint
     assert an_array(3, name="mine").name == "mine"
+
+
+def test_how_an_array_runs_does_not_make_it_another_one() -> None:
+    tuned = an_array(3, chunk_size=7, parallelism=2, ttl=5)
+    assert (tuned.name, tuned.fingerprint) == (an_array(3).name, an_array(3).fingerprint)
+
+
+@pytest.mark.parametrize("items", [{"a": 1}, {"a", "b"}, b"abc", True, iter([1]), None])
+def test_what_has_no_order_or_is_no_list_is_refused(items: Any) -> None:
+    with pytest.raises(SubmitRefusedError, match="give a list, a number, or the URI of a file"):
+        an_array(items)
 
 
 async def test_an_array_that_is_there_already_is_read_by_its_own_path() -> None:

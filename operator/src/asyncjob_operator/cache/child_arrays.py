@@ -1,62 +1,110 @@
-"""The arrays that are known, as the jobs that have submitted them and wait for them need them."""
+"""The arrays that are known, as the jobs that have submitted them and wait for them need them.
+
+Only names, phase and parent are read, so that an array is known here that nothing else can read: a
+newer version may have written what this one does not know.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
-from asyncjob.lifecycle.arrays.state import ArrayView
-from asyncjob_operator.cache.chunks import array_key
-from asyncjob_operator.cache.jobs import UidIndex
+from asyncjob.names import PARENT_LABEL
+from asyncjob_operator.cache.adapters import ObjectName
+from asyncjob_operator.cache.chunks import ArrayKey, array_key
+from asyncjob_operator.cache.jobs import MAX_REMEMBERED_DELETED, UidIndex, is_newer
 
-Listener = Callable[[str], None]
+
+@dataclass(frozen=True, slots=True)
+class _KnownArray:
+    name: ObjectName
+    version: str
+    parent: str
+    ended: bool
 
 
 class ChildArrays:
-    """UIDs of the known arrays that have not ended, and which job has submitted each.
+    """Which arrays have ended, and which job has submitted each.
 
-    Listeners to ends are called with the UID of each array that ends, or is deleted; listeners to
-    cancels with the key of each unended array whose job is cancelled with all it has submitted.
+    Listeners to news are called with the UID of each array that is seen for the first time, ends or
+    is deleted; listeners to cancels with the key of each unended array whose job is cancelled with
+    all that it has submitted.
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[str, str]] = {}
-        """UID of the parent and key of the array, by UID."""
+        self._known: dict[str, _KnownArray] = {}
+        self._uids: dict[ObjectName, str] = {}
+        self._open_by_parent: UidIndex[str] = UidIndex()
+        self._deleted: dict[str, None] = {}
+        self._news_listeners: list[Callable[[str], None]] = []
+        self._cancel_listeners: list[Callable[[ArrayKey], None]] = []
 
-        self._by_parent: UidIndex[str] = UidIndex()
-        self._end_listeners: list[Listener] = []
-        self._cancel_listeners: list[Listener] = []
+    def add_news_listener(self, listener: Callable[[str], None]) -> None:
+        """Call a function with each array that has news from now on."""
+        self._news_listeners.append(listener)
 
-    def __contains__(self, uid: object) -> bool:
-        """Return whether an array is known, and has not ended."""
-        return uid in self._open
-
-    def add_end_listener(self, listener: Listener) -> None:
-        """Call a function with each array that ends from now on."""
-        self._end_listeners.append(listener)
-
-    def add_cancel_listener(self, listener: Listener) -> None:
+    def add_cancel_listener(self, listener: Callable[[ArrayKey], None]) -> None:
         """Call a function with each array that is to be cancelled with its job from now on."""
         self._cancel_listeners.append(listener)
 
-    def on_update(self, array: ArrayView) -> None:
-        """Note how an array is."""
-        if array.state.phase in ENDED_ARRAY_PHASES:
-            self.on_delete(array.uid)
-        elif array.uid not in self._open:
-            key = array_key(array.namespace, array.uid)
-            self._open[array.uid] = (array.parent_uid, key)
-            if array.parent_uid:
-                self._by_parent.add(array.parent_uid, array.uid)
+    def has_ended(self, uid: str) -> bool | None:
+        """Return whether an array has ended, or is deleted; None if it is not known."""
+        if uid in self._deleted:
+            return True
+        known = self._known.get(uid)
+        return known.ended if known else None
 
-    def on_delete(self, uid: str) -> None:
-        """Note that an array has ended, or is gone."""
-        parent, _ = self._open.pop(uid, ("", ""))
-        if parent:
-            self._by_parent.discard(parent, uid)
-        for listener in self._end_listeners:
-            listener(uid)
+    def is_deleted(self, uid: str) -> bool:
+        """Return whether an array is remembered as deleted: none comes back."""
+        return uid in self._deleted
+
+    def on_update(self, obj: JsonObject) -> None:
+        """Note how an array is, unless a newer version is known, or that it is deleted."""
+        meta = child(obj, "metadata")
+        uid, version = text(meta, "uid"), text(meta, "resourceVersion")
+        before = self._known.get(uid)
+        if uid in self._deleted or (before and not is_newer(version, before.version)):
+            return
+        name = (text(meta, "namespace"), text(meta, "name"))
+        if self._uids.get(name, uid) != uid:
+            self.on_delete(name)
+        parent = text(child(meta, "labels"), PARENT_LABEL)
+        ended = text(child(obj, "status"), "phase") in ENDED_ARRAY_PHASES
+        self._forget(uid)
+        self._known[uid] = _KnownArray(name, version, parent, ended)
+        self._uids[name] = uid
+        if parent and not ended:
+            self._open_by_parent.add(parent, uid)
+        if before is None or (ended and not before.ended):
+            self._tell(uid)
+
+    def on_delete(self, name: ObjectName, version: str = "") -> None:
+        """Note that an array was deleted at this version; a newer one of its name is kept."""
+        uid = self._uids.get(name)
+        known = self._known.get(uid) if uid else None
+        if uid is None or known is None or (version and is_newer(known.version, version)):
+            return
+        self._forget(uid)
+        self._deleted[uid] = None
+        if len(self._deleted) > MAX_REMEMBERED_DELETED:
+            del self._deleted[next(iter(self._deleted))]
+        self._tell(uid)
 
     def on_parent_cancelled(self, parent_uid: str) -> None:
         """Note that a job is cancelled, and with it what it has submitted."""
-        for uid in self._by_parent.members(parent_uid):
+        for uid in self._open_by_parent.members(parent_uid):
+            key = array_key(self._known[uid].name[0], uid)
             for listener in self._cancel_listeners:
-                listener(self._open[uid][1])
+                listener(key)
+
+    def _forget(self, uid: str) -> None:
+        known = self._known.pop(uid, None)
+        if known is None:
+            return
+        del self._uids[known.name]
+        if known.parent and not known.ended:
+            self._open_by_parent.discard(known.parent, uid)
+
+    def _tell(self, uid: str) -> None:
+        for listener in self._news_listeners:
+            listener(uid)

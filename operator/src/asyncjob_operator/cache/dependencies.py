@@ -3,7 +3,7 @@
 It also names the jobs that have to be evaluated again when a job has changed.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from asyncjob.lifecycle.job_view import DependencyView, JobView
@@ -31,17 +31,17 @@ class DependencyGraph:
 
     `evaluate_later` is called with the other jobs of a cycle that was found. Searching for a cycle
     is slow, so jobs that may be in one are only noted, and searched from when they are evaluated.
-    `open_arrays` are the UIDs of the arrays that are known and have not ended.
+    `has_ended` tells whether the array of a UID has, None where it is not known.
     """
 
     def __init__(
         self,
         store: JobStore,
         evaluate_later: Callable[[Iterable[str]], None],
-        open_arrays: Container[str] = (),
+        has_ended: Callable[[str], bool | None] = lambda _: None,
     ) -> None:
         self._store = store
-        self._open_arrays = open_arrays
+        self._has_ended = has_ended
         self._relations = store.relations
         self._evaluate_later = evaluate_later
         self._cycles: dict[str, tuple[str, ...]] = {}
@@ -133,8 +133,9 @@ class DependencyGraph:
         absent: set[str] = set()
         for child in awaited_children(job):
             if child.kind != JOB_KIND:
-                is_open = child.kind != ARRAY_KIND or child.uid in self._open_arrays
-                (open_uids if is_open else absent).add(child.uid)
+                has_ended = self._has_ended(child.uid) if child.kind == ARRAY_KIND else False
+                if not has_ended:
+                    (absent if has_ended is None else open_uids).add(child.uid)
                 continue
             known = self._find(child.uid)
             if known is not None and not known.finished:

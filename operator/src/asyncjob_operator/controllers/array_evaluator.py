@@ -16,7 +16,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cache.adapters import CacheAdapter, InformerStore, ObjectName
 from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.chunks import ArrayKey, ChunkCache, array_key
-from asyncjob_operator.cache.jobs import JobStore, is_newer
+from asyncjob_operator.cache.jobs import JobStore, KnownJob, is_newer
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
 from asyncjob_operator.core.arrays.snapshot import (
@@ -37,6 +37,9 @@ class ArrayMemory:
     claimed_at: float | None = None
     written_at: float | None = None
     created: dict[str, str] = field(default_factory=dict)
+    cancel_refused_until: float = 0.0
+    """Until when it is not tried again to cancel the array with its parent."""
+
     idle_since: float | None = None
     """Since when none of its chunks has run although some might."""
 
@@ -71,8 +74,11 @@ class ArrayEvaluator:
         self._memory: dict[ArrayKey, ArrayMemory] = {}
 
     def on_update(self, obj: JsonObject) -> None:
-        """Store and evaluate an array, unless a newer version is known."""
+        """Store and evaluate an array, unless a newer version is known, or that it is deleted."""
         meta = child(obj, "metadata")
+        if self._child_arrays.is_deleted(text(meta, "uid")):
+            return
+        self._child_arrays.on_update(obj)
         key = array_key(text(meta, "namespace"), text(meta, "uid"))
         known = self._views.get(key)
         if known and not is_newer(text(meta, "resourceVersion"), known.resource_version):
@@ -88,12 +94,12 @@ class ArrayEvaluator:
         known = self._views.get(key) if key else None
         if known and version and is_newer(known.resource_version, version):
             return
+        self._child_arrays.on_delete(name, version)
         self._quarantine.forget(ObjectKind.ARRAY, *name)
         if key is not None:
             del self._keys[name]
             self._views.pop(key, None)
             self._memory.pop(key, None)
-            self._child_arrays.on_delete(key.partition("/")[2])
             self._delaying_queue.forget(key)
             self.evaluate(key)
 
@@ -163,12 +169,12 @@ class ArrayEvaluator:
         """Return what is due for an array as it is here."""
         now = self._now()
         memory = self._remember(array, now)
-        parent = self._jobs.find(array.parent_uid) if array.parent_uid else None
-        ours = parent if parent and parent.namespace == array.namespace else None
+        parent = self.parent_of(array)
+        may_cancel = now.monotonic >= memory.cancel_refused_until
         snapshot = ArraySnapshot(
             array=array,
-            has_open_parent=ours is not None and not ours.finished,
-            cancelled_with_parent=ours is not None and ours.cascades_cancel,
+            has_open_parent=parent is not None and not parent.finished,
+            cancelled_with_parent=parent is not None and parent.cascades_cancel and may_cancel,
             chunks=self._chunks.chunks_of(array_key(array.namespace, array.uid)),
             identity=self._identity,
             writer_since=memory.writer_since,
@@ -179,6 +185,11 @@ class ArrayEvaluator:
             oversize=oversize,
         )
         return decide_array(snapshot, now)
+
+    def parent_of(self, array: ArrayView) -> KnownJob | None:
+        """Return the known job that has submitted an array."""
+        parent = self._jobs.find(array.parent_uid) if array.parent_uid else None
+        return parent if parent and parent.namespace == array.namespace else None
 
     def chunks_of(self, key: ArrayKey) -> Mapping[str, ChunkJob]:
         """Return the known chunks of an array."""
@@ -203,7 +214,6 @@ class ArrayEvaluator:
             self.on_delete(name)
         self._keys[name] = key
         self._views[key] = array
-        self._child_arrays.on_update(array)
         memory = self._remember(array, self._now())
         reserved = {entry.name for entry in array.state.open if not entry.uid}
         memory.created = {name: uid for name, uid in memory.created.items() if name in reserved}

@@ -33,6 +33,7 @@ from asyncjob.lifecycle.arrays.chunk_jobs import (
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry, read_array
+from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import status_merge_patch
 from asyncjob.names import (
     ARRAY_KIND,
@@ -77,6 +78,9 @@ CONCURRENT_REQUESTS: Final = 10
 
 MAX_EFFECTS: Final = 50
 """Effects in a row; an array that still has one then is left alone for a while."""
+
+CANCEL_PAUSE: Final = 10.0
+"""Seconds between two tries to cancel an array with its job."""
 
 UNSEEN_PAUSE: Final = 5.0
 """Seconds between two reads of a chunk that bears no label any more."""
@@ -184,7 +188,7 @@ class ArrayReconciler:
             if isinstance(effect, WriteArrayStatus):
                 obj, outcomes = await self._write_status(effect, array), {}
             elif isinstance(effect, CancelArray):
-                obj, outcomes = await self._cancel(array), {}
+                obj = await self._cancel(array, obj)
             elif isinstance(effect, ReadChunks):
                 outcomes |= await self._read_chunks(effect, array)
             else:
@@ -348,9 +352,31 @@ class ArrayReconciler:
             await self._session.delete(job_path(chunk.namespace, chunk.name), body)
         self._on_job_gone(chunk.uid)
 
-    async def _cancel(self, array: ArrayView) -> JsonObject:
+    async def _cancel(self, array: ArrayView, obj: JsonObject) -> JsonObject:
+        """Cancel an array with its parent, and return it, as it was if that is not to be.
+
+        The parent is read before: it may have succeeded as it was to be cancelled.
+        """
+        memory, path = self._evaluator.memory_of(array), array_path(array.namespace, array.name)
+        memory.cancel_refused_until = self._clock() + CANCEL_PAUSE
+        if not await self._is_parent_cancelled(array):
+            return obj
         body: JsonObject = {"metadata": {"uid": array.uid}, "spec": {"cancel": True}}
-        return await self._session.merge_patch(array_path(array.namespace, array.name), body)
+        try:
+            return await self._session.merge_patch(path, body)
+        except ForbiddenError as error:
+            log.warning("array not cancelled with its job", array=array.key, error=str(error))
+            return obj
+
+    async def _is_parent_cancelled(self, array: ArrayView) -> bool:
+        parent = self._evaluator.parent_of(array)
+        if parent is None:
+            return False
+        try:
+            found = read_job(await self._session.get(job_path(parent.namespace, parent.name)))
+        except ObjectNotFoundError:
+            return False
+        return found.uid == array.parent_uid and found.cascades_cancel
 
     async def _delete_array(self, array: ArrayView) -> None:
         preconditions = {"uid": array.uid, "resourceVersion": array.resource_version}

@@ -87,7 +87,7 @@ class JobEvaluator:
         self._worker_registry.add_listener(self._on_types_change)
         self._admission_cache.add_listener(self.evaluate)
         self._queues.add_listener(self._on_queue_change)
-        self._child_arrays.add_end_listener(self._on_array_end)
+        self._child_arrays.add_news_listener(self._on_array_news)
 
     def on_update(self, obj: JsonObject, *, just_changed: bool) -> None:
         """Store and evaluate a job; `just_changed`: seen as it changed, not found in a list."""
@@ -343,7 +343,7 @@ class JobEvaluator:
                 [uid for uid in self._store.finished_duplicates(job) if uid != job.uid]
             )
 
-    def _on_array_end(self, uid: str) -> None:
+    def _on_array_news(self, uid: str) -> None:
         self._evaluate_many(self._dependency_graph.awaiting(uid))
 
     def _on_pod_change(self, namespace: str, pod_uid: str) -> None:

@@ -13,7 +13,6 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
-from asyncjob.lifecycle.arrays.state import read_array
 from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINAL_PHASES
@@ -288,8 +287,8 @@ class RelatedJobChecker:
         except ObjectNotFoundError:
             return True
         self._on_array(obj)
-        found = read_array(obj)
-        return found.uid != array.uid or found.state.phase in ENDED_ARRAY_PHASES
+        found = text(child(obj, "metadata"), "uid")
+        return found != array.uid or text(child(obj, "status"), "phase") in ENDED_ARRAY_PHASES
 
     async def _reread(self, job: RelatedJob) -> RelatedJob | None:
         """Return the job as it is now, None if it is gone, even if another has its name."""

@@ -88,8 +88,8 @@ class AwaitedChildren:
     """UIDs of those that have not finished."""
 
     absent: frozenset[str] = frozenset()
-    """UIDs of those that are not known, not even as deleted: they may not be seen yet. Arrays that
-    are not known to be open are among them: their watch is another one than that of jobs."""
+    """UIDs of those that are not known, not even as deleted: they may not be seen yet, as an array
+    may not though all jobs are: its watch is another one."""
 
 
 def awaited_children(job: JobView) -> Iterator[WaitedChild]:

@@ -32,6 +32,9 @@ ARRAY_TTL_SECONDS: Final = 7 * 24 * 3600
 """How long an array that a handler has submitted is kept after its end, unless it says otherwise;
 while the job that has submitted it is unfinished, it is kept in any case."""
 
+_HOW_IT_RUNS: Final = ("chunkSize", "parallelism", "ttlSecondsAfterFinished")
+"""May differ as the parent runs again, after an upgrade of its app: they are no content."""
+
 Items = int | str | Sequence[object]
 """The items of an array: how many, the URI of a file, or the items themselves."""
 
@@ -61,8 +64,9 @@ def build_child_array_manifest(
 ) -> ChildManifest:
     """Return what to create; raises SubmitRefusedError that names what cannot be right."""
     given = _given_fields(type_, items, options)
-    content = digest(["content", {"kind": ARRAY_KIND, **given}])
-    name = options.name or derived_name(parent, options.key, given)
+    what = {field: value for field, value in given.items() if field not in _HOW_IT_RUNS}
+    content = digest(["content", {"kind": ARRAY_KIND, **what}])
+    name = options.name or derived_name(parent, options.key, what)
     spec: dict[str, Json] = {"queue": parent.queue, "priority": parent.priority, **given}
     _check_spec(name, spec)
     body: JsonObject = {
@@ -98,8 +102,14 @@ def _given_fields(type_: str, items: Items, options: ChildArrayOptions) -> dict[
 def _items_json(type_: str, items: Items) -> JsonObject:
     if isinstance(items, str):
         return {"from": {"uri": items}}
-    if isinstance(items, int):
+    if isinstance(items, int) and not isinstance(items, bool):
         return {"count": items}
+    # A set has another order in each process, and with it the array another name.
+    if not isinstance(items, Sequence) or isinstance(items, bytes | bytearray):
+        raise SubmitRefusedError(
+            f"array of type {type_!r}: the items are a {type(items).__name__}: give a list, a "
+            "number, or the URI of a file"
+        )
     return {"inline": _checked(type_, "the items", list(items), MAX_INLINE_BYTES)}
 
 

@@ -109,7 +109,7 @@ class Child:
         it was deleted.
         """
         call = ChildCall(self._open_waits, [self._ref], timeout, check, _only)
-        call.expect(f"the wait for child {self._ref.name}", self._forgotten)
+        call.expect(f"the wait for {self._ref.called}", self._forgotten)
         return call
 
 

@@ -8,7 +8,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from asyncjob.app.child_manifest import ChildManifest, called_child
 from asyncjob.app.errors import (
@@ -49,12 +49,15 @@ class ItemCounts:
     """The numbers of the failed items, like `17,400-402`; of many not all (`failedUnlisted`)."""
 
 
+NO_ITEMS: Final = ItemCounts(0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class ChildView:
     """A child as it was when it was looked at. `error_…` are empty without an error.
 
-    `result_ref` is as in its status, where the result is kept elsewhere. An array has `items`, and
-    neither attempts nor a result; its errors are in its status.
+    `result_ref` is as in its status, where the result is kept elsewhere. An array (`kind`) has
+    `items`, and neither attempts nor a result; its errors are in its status.
     """
 
     name: str
@@ -69,7 +72,8 @@ class ChildView:
     error_type: str = ""
     error_category: str = ""
     error_message: str = ""
-    items: ItemCounts | None = None
+    kind: str = JOB_KIND
+    items: ItemCounts = NO_ITEMS
 
     @property
     def finished(self) -> bool:
@@ -85,7 +89,7 @@ class ChildView:
         """Return itself; raises ChildFailedError unless it has succeeded."""
         if not self.succeeded:
             why = f"{self.reason}: {self.message}".strip(": ")
-            what = ChildRef(self.name, self.uid, ARRAY_KIND if self.items else JOB_KIND).called
+            what = f"{called_child(self.kind)} {self.name}"
             raise ChildFailedError(f"{what} ended as {self.phase.value} ({why})")
         return self
 
@@ -111,15 +115,14 @@ def read_end(plain: JsonObject) -> ChildEnd:
 def view_to_json(view: ChildView) -> JsonObject:
     """Return the form of a child that crosses from one process to another."""
     plain = {one.name: getattr(view, one.name) for one in fields(view)}  # results are not copied
-    return plain if view.items is None else {**plain, "items": asdict(view.items)}
+    return {**plain, "items": asdict(view.items)}
 
 
 def with_its_types(view: ChildView) -> ChildView:
     """Return a child whose fields are plain JSON, as read from that form, with those it has."""
-    if view.items is None:
-        return replace(view, phase=Phase(view.phase))
     counts = ItemCounts(**as_object(view.items))  # type: ignore[arg-type]
-    return replace(view, phase=ArrayPhase(view.phase), items=counts)
+    phases = ArrayPhase if view.kind == ARRAY_KIND else Phase
+    return replace(view, phase=phases(view.phase), items=counts)
 
 
 def read_child(obj: JsonObject) -> ChildView:
@@ -155,6 +158,7 @@ def _read_array(obj: JsonObject) -> ChildView:
         reason=text(status, "reason"),
         message=text(status, "message"),
         attempt=0,
+        kind=ARRAY_KIND,
         items=ItemCounts(integer(status, "total"), done, failed, text(status, "failedItems")),
     )
 

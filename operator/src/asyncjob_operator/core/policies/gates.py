@@ -218,7 +218,8 @@ def _ends_by_time(wait: WaitView, snapshot: Snapshot) -> bool:
     if wait.kind == WaitKind.SIGNAL:
         return bool(wait.until) and not wait.sent
     if wait.kind == WaitKind.CHILDREN:
-        return bool(wait.until) and not _are_children_over(wait, snapshot)
+        # Those that are not known are read first: they may have ended in time.
+        return bool(wait.until) and not _has_no_open_child(wait, snapshot)
     return wait.kind == WaitKind.SLEEP
 
 

@@ -116,6 +116,7 @@ def _array_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> 
         array_phase=phase,
         redriving=phase is ArrayPhase.FAILED and redrives,
         started=integer(status, "next") > 0,
+        parent=text(child(child(obj, "metadata"), "labels"), PARENT_LABEL),
     )
 
 

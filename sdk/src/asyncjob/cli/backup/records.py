@@ -98,7 +98,7 @@ class ExportContents:
         """Return the child jobs by the UID of their parent."""
         found: dict[str, list[ExportRecord]] = {}
         for one in self.records:
-            if one.parent:
+            if one.parent and one.key.kind == JOB_KIND:
                 found.setdefault(one.parent, []).append(one)
         return found
 

@@ -34,7 +34,8 @@ def check_new_array(spec: JsonObject) -> None:
         raise _broken(array_policies.ARRAY_REDRIVE_NOT_AT_CREATION)
     if "from" in source:
         raise NotFakedError(
-            "the fake cluster reads no files: give the items themselves as items.inline"
+            "the fake cluster reads no files: give the items themselves, as items.inline or as a "
+            "list to job.map"
         )
 
 
