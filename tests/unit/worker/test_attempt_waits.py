@@ -411,7 +411,7 @@ async def test_more_signals_than_a_park_names_keep_the_slot_and_the_worker_says_
         assert not any(one.done() for one in waits)
     assert [line for line in lines if line["log_level"] == "warning"] == [
         {
-            "event": "slot kept by a job that waits for more signals than a park names",
+            "event": "slot kept by a job that waits for more than a park names",
             "log_level": "warning",
             "job": harness.held.job.name,
             "signals": 21,
