@@ -115,6 +115,7 @@ class Components:
             metrics=job_metrics,
         )
         self.job_resync = JobResync(session, job_evaluator, caches.store, quarantine)
+
         # Arrays, which jobs may wait for
         self.array_delaying_queue, self.array_evaluator, self.array_reconcilers = build_arrays(
             settings,

@@ -125,6 +125,16 @@ def test_arrays_come_back_suspended_and_their_chunks_do_not(shell: Shell, tmp_pa
     assert "failed" in shell.cluster.of("AsyncArray")
 
 
+def test_an_array_is_left_to_the_job_that_submits_it_again(shell: Shell, tmp_path: Path) -> None:
+    arrays = [an_array(name) for name in ("of-restored", "of-finished")]
+    for array, parent in zip(arrays, ("parked", "over"), strict=True):
+        array["metadata"]["labels"] = {"asyncjob.dev/parent": f"old-{parent}"}
+    jobs = [a_job("parked", "Pending"), a_job("over", "Succeeded")]
+    lines = shell.ok("restore", a_file(tmp_path, *jobs, *arrays)).splitlines()
+    assert "left out, children of restored jobs, which submit them again: 1" in lines
+    assert shell.cluster.of("AsyncArray").keys() == {"of-finished"}
+
+
 def test_an_array_that_no_cluster_would_take_is_named(shell: Shell, tmp_path: Path) -> None:
     result = shell("restore", a_file(tmp_path, an_array("thumbs", items={"count": 0})))
     assert result.exit_code == 2

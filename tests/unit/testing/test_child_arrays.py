@@ -156,7 +156,7 @@ async def test_two_arrays_of_one_key_are_one_only_if_they_are_the_same() -> None
         ({"type_": "thumb", "items": 1, "chunk_size": 0}, "chunkSize"),
         (
             {"type_": "thumb", "items": 1, "max_failed": 1, "max_failed_percent": 1},
-            "give max_failed or max_failed_percent, not both",
+            "give maxFailed or maxFailedPercent, not both",
         ),
     ],
 )

@@ -133,4 +133,4 @@ def _check_spec(name: str, spec: Mapping[str, Json]) -> None:
 
 def _wrong_together(spec: Mapping[str, Json]) -> Iterator[str]:
     if "maxFailed" in spec and "maxFailedPercent" in spec:
-        yield "give max_failed or max_failed_percent, not both"
+        yield "give maxFailed or maxFailedPercent, not both"

@@ -69,7 +69,7 @@ def _only(views: list[ChildView]) -> ChildView:
 
 
 class Child:
-    """A child job that the API server has taken; `open_waits` gives what waits for it.
+    """A child job or array that the API server has taken; `open_waits` gives what waits for it.
 
     `forgotten` has the waits that the handler has dropped.
     """
@@ -114,7 +114,7 @@ class Child:
 
 
 class ChildSubmission(SyncOrAsyncFuture[Child]):
-    """A child job on its way: it is sent at once, whether anyone waits for it or not.
+    """A child job or array on its way: it is sent at once, whether anyone waits for it or not.
 
     `await submission` gives the Child in an async handler, `submission.result()` in a sync one;
     both raise SubmitError. A handler's success is reported only after all of them are stored, and
