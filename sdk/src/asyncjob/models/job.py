@@ -188,8 +188,8 @@ class AsyncJobSpec(JobOptions):
     """Cancels the job. Cannot be reverted. On a dead letter: dismisses it."""
 
     cancel_cascade: bool | None = None
-    """Cancelling this job also cancels its unfinished children, arrays that its handler has submitted
-    among them, and the jobs that depend on it."""
+    """Cancelling this job also cancels its unfinished children, arrays that its handler has
+    submitted among them, and the jobs that depend on it."""
 
     redrive: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Increase it to run a dead letter again with fresh budgets. Leave it out at creation."""
