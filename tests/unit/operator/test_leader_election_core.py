@@ -11,7 +11,7 @@ from asyncjob_operator.core.leader_election import (
 )
 
 DURATION = 10.0
-CAPABLE = {"asyncjob.dev/capabilities": "me parks signals children"}
+CAPABLE = {"asyncjob.dev/capabilities": "me parks signals children arrays"}
 
 
 def record(holder: str, version: str = "1", duration: float = DURATION) -> LeaderElectionRecord:

@@ -25,11 +25,7 @@ from asyncjob.errors import (
 )
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.arrays.chunk_jobs import (
-    chunk_body,
-    is_chunk,
-    read_outcome,
-)
+from asyncjob.lifecycle.arrays.chunk_jobs import chunk_body, is_chunk, read_outcome
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry, read_array
@@ -353,10 +349,7 @@ class ArrayReconciler:
         self._on_job_gone(chunk.uid)
 
     async def _cancel(self, array: ArrayView, obj: JsonObject) -> JsonObject:
-        """Cancel an array with its parent, and return it, as it was if that is not to be.
-
-        The parent is read before: it may have succeeded as it was to be cancelled.
-        """
+        """Cancel an array with its parent; as it was if that has succeeded, by a read before."""
         memory, path = self._evaluator.memory_of(array), array_path(array.namespace, array.name)
         memory.cancel_refused_until = self._clock() + CANCEL_PAUSE
         if not await self._is_parent_cancelled(array):
@@ -370,13 +363,11 @@ class ArrayReconciler:
 
     async def _is_parent_cancelled(self, array: ArrayView) -> bool:
         parent = self._evaluator.parent_of(array)
-        if parent is None:
-            return False
-        try:
-            found = read_job(await self._session.get(job_path(parent.namespace, parent.name)))
-        except ObjectNotFoundError:
-            return False
-        return found.uid == array.parent_uid and found.cascades_cancel
+        with suppress(ObjectNotFoundError):
+            if parent is not None:
+                found = read_job(await self._session.get(job_path(parent.namespace, parent.name)))
+                return found.uid == array.parent_uid and found.cascades_cancel
+        return False
 
     async def _delete_array(self, array: ArrayView) -> None:
         preconditions = {"uid": array.uid, "resourceVersion": array.resource_version}

@@ -70,6 +70,7 @@ ARRAY_PERMISSIONS: Final[tuple[Permission, ...]] = (
         for verb in ("get", "list", "watch")
     ),
     Permission("patch", GROUP, ARRAYS, "arrays", "status", essential=False),
+    Permission("patch", GROUP, ARRAYS, "a cancel that cascades to arrays", essential=False),
     Permission("delete", GROUP, ARRAYS, "removing arrays that have ended", essential=False),
     _jobs("create", "the chunks of arrays", essential=False),
     _jobs("patch", "cancelling and suspending the chunks of arrays", essential=False),

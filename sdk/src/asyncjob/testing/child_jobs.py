@@ -101,8 +101,12 @@ class FakeChildJobs:
 
     def submit(self, manifest: ChildManifest) -> "concurrent.futures.Future[ChildRef]":
         """Create the job; the same order twice is the same job."""
-        if self._stopped:
-            raise AttemptOverError(f"the attempt is over: {manifest.name} is not submitted")
+        if self._stopped:  # told where it is awaited, as by a worker
+            refused: concurrent.futures.Future[ChildRef] = concurrent.futures.Future()
+            refused.set_exception(
+                AttemptOverError(f"the attempt is over: {manifest.name} is not submitted")
+            )
+            return refused
         return self._call_cluster(lambda: self._submit(manifest))
 
     def wait(
