@@ -85,6 +85,25 @@ async def test_a_cancelled_parent_stops_waiting_and_leaves_its_child_alone() -> 
     assert [child.phase for child in run.children] == [Phase.QUEUED]
 
 
+@app.handler("submits-late")
+async def submits_late(job: JobContext) -> str:
+    await job.progress(50)
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        late = job.submit("unknown")
+        await late
+    return "not stopped"
+
+
+async def test_what_is_submitted_after_the_stop_stops_where_it_is_awaited() -> None:
+    async with run_handler(app, "submits-late") as run:
+        await run.until(lambda: run.progress)
+        await run.cancel()
+    assert run.outcome.reason is Reason.CANCEL_REQUESTED
+    assert not run.children
+
+
 async def test_an_attempt_after_a_crash_finds_the_children_of_the_one_before() -> None:
     async with FakeCluster(app) as cluster:
         job = await cluster.submit("sums", [1, 2])
