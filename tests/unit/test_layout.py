@@ -64,6 +64,7 @@ LONG = {
     "asyncjob_worker.isolation.protocol": "each message is written and read side by side",
     "asyncjob_dev.reference.limits": "one page: each table is a function that says its rows",
     "asyncjob_operator.operator": "the wiring of one process, from its start to its stop",
+    "asyncjob_operator.controllers.array_reconciler": "all writes of arrays and their chunks",
     "asyncjob_operator.controllers.cron_job_reconciler": "all writes of cron jobs and their runs",
     "asyncjob_simulation.life": "one simulated life, from its processes to its verdict",
     "asyncjob_chaos.target": "one class: what a fault may do to the system under load",

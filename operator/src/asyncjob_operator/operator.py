@@ -85,8 +85,14 @@ class LeaderElection(Leadership, Protocol):
     async def restore_version_times(self) -> None:
         """Take what an earlier leader has noted; before jobs are listed."""
 
-    async def run(self, check_fitness: Callable[[], str]) -> None:
-        """Take part until cancelled; `check_fitness` says what keeps this replica from leading."""
+    async def run(
+        self, check_fitness: Callable[[], str], *, wakes_from_arrays: bool = True
+    ) -> None:
+        """Take part until cancelled.
+
+        `check_fitness` says what keeps this replica from leading, `wakes_from_arrays` whether it
+        may watch arrays, and so wakes jobs that wait for them.
+        """
 
     async def release(self) -> None:
         """Hand over."""
@@ -244,7 +250,9 @@ class Operator:
             health.tick()
             return self.check_fitness()
 
-        await self._leader_election.run(check_fitness)
+        await self._leader_election.run(
+            check_fitness, wakes_from_arrays=may_follow_arrays(self._findings)
+        )
 
     def _follow_kopf(self) -> None:
         """Register for what kopf's watches report; each of them ends only when kopf itself does."""
@@ -444,9 +452,14 @@ def start_cron_job_loops(components: Components, tasks: TaskSupervisor, findings
     components.kopf_collections[CRON_JOBS].start(tasks)
 
 
+def may_follow_arrays(findings: Findings) -> bool:
+    """Return whether arrays may be seen at all."""
+    return all(findings.allows(verb, ARRAYS) for verb in ("get", "list", "watch"))
+
+
 def start_array_loops(components: Components, tasks: TaskSupervisor, findings: Findings) -> None:
     """Begin to follow arrays and to act on them, if they may be seen."""
-    if not all(findings.allows(verb, ARRAYS) for verb in ("get", "list", "watch")):
+    if not may_follow_arrays(findings):
         log.warning("arrays disabled: no permission to list asyncarrays")
         return
     tasks.start("array reconcilers", components.array_reconcilers.run)

@@ -126,10 +126,13 @@ ARRAYS_CAPABILITY: Final = "arrays"
 """Jobs that wait for arrays, as for child jobs, are woken."""
 
 
-def announce_capabilities(leader: str) -> str:
-    """Return what a leader of this version writes into its Lease, under its own name."""
-    known = (PARKS_CAPABILITY, SIGNALS_CAPABILITY, CHILDREN_CAPABILITY, ARRAYS_CAPABILITY)
-    return " ".join((leader, *known))
+def announce_capabilities(leader: str, *, arrays: bool = True) -> str:
+    """Return what a leader of this version writes into its Lease, under its own name.
+
+    One that may not watch arrays wakes nobody from them.
+    """
+    known = (PARKS_CAPABILITY, SIGNALS_CAPABILITY, CHILDREN_CAPABILITY)
+    return " ".join((leader, *known, *((ARRAYS_CAPABILITY,) if arrays else ())))
 
 
 def read_capabilities(announced: str, leader: str) -> frozenset[str]:

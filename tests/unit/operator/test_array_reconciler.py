@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from asyncjob.errors import ForbiddenError
+from asyncjob.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    ObjectNotFoundError,
+    UnknownOutcomeError,
+)
 from asyncjob.lifecycle.arrays.chunks import ChunkReport
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.job_view import read_job
@@ -459,6 +465,78 @@ async def test_an_array_is_cancelled_with_the_job_that_has_submitted_it() -> Non
     life.process.child_arrays.on_parent_cancelled("uid-p")
     await life.until("Cancelled", set())
     assert life.session.objects[PATH]["spec"]["cancel"] is True
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnknownOutcomeError("away", status=503, reason="ServiceUnavailable"),
+        ForbiddenError("no", status=403, reason="Forbidden"),
+    ],
+)
+@pytest.mark.parametrize("request_", [("GET", PARENT_PATH), ("PATCH", PATH)])
+async def test_an_array_is_cancelled_with_its_job_once_that_is_possible(
+    error: ApiError, request_: tuple[str, str]
+) -> None:
+    life = Life(parallelism=3, suspend=True)
+    child_of(life, cancel=True, cancelCascade=True)
+    life.session.fail(*request_, error)
+    await life.turn(set())
+    life.process.queue.forget(KEY)
+    life.process.watch()
+    decision = life.process.evaluator.decide(life.process.evaluator.locate(KEY), {}, "")  # type: ignore[arg-type]
+    assert decision.effect or decision.requeue_at, "nothing else would have it looked at again"
+    life.session.failures.clear()
+    life.clock.now += 20
+    await life.until("Cancelled", set())
+
+
+async def test_a_chunk_that_is_gone_does_not_make_its_array_gone() -> None:
+    life = Life(parallelism=3)
+    await life.turn(set())
+    life.ask(suspend=True)
+    life.process.watch()
+    [chunk, *_] = jobs(life.session)
+    path = job_path("ns", chunk["metadata"]["name"])
+    life.session.fail("PATCH", path, ConflictError("changed", status=409, reason="Conflict"))
+    gone = ObjectNotFoundError("gone", status=404, reason="NotFound")
+    life.session.fail("GET", path, gone)
+    await life.process.work()
+    uid = life.session.objects[PATH]["metadata"]["uid"]
+    assert life.process.child_arrays.has_ended(uid) is False
+    assert life.process.evaluator.locate(KEY)
+
+
+async def test_another_array_of_its_name_is_looked_after_though_nobody_saw_the_first_one_go() -> (
+    None
+):
+    life = Life(parallelism=3)
+    await life.process.work()
+    first = life.session.objects[PATH]
+    second = {**first, "metadata": {**first["metadata"], "uid": "uid-b"}, "status": {}}
+    del life.session.objects[PATH]
+    stored = life.session.put(PATH, second)
+    life.process.evaluator.on_update(stored)
+    arrays, evaluator = life.process.child_arrays, life.process.evaluator
+    assert arrays.has_ended("uid-a") is True
+    assert arrays.has_ended("uid-b") is False
+    assert evaluator.locate(array_key("ns", "uid-a")) is None
+    assert evaluator.locate(array_key("ns", "uid-b"))
+    evaluator.on_update(first)  # late news of the first
+    evaluator.on_delete(("ns", "thumbs"), first["metadata"]["resourceVersion"])
+    assert arrays.has_ended("uid-b") is False
+    assert evaluator.locate(array_key("ns", "uid-b"))
+
+
+async def test_late_news_of_an_array_that_was_never_seen_do_not_hide_the_one_of_its_name() -> None:
+    life = Life(parallelism=3)
+    first = life.session.objects[PATH]
+    second = {**first, "metadata": {**first["metadata"], "uid": "uid-b"}}
+    del life.session.objects[PATH]
+    life.process.child_arrays.on_update(life.session.put(PATH, second))
+    life.process.child_arrays.on_update(first)
+    assert life.process.child_arrays.has_ended("uid-a") is None
+    assert life.process.child_arrays.has_ended("uid-b") is False
 
 
 async def test_that_an_array_is_there_that_it_ends_and_that_it_goes_is_told_once_each() -> None:

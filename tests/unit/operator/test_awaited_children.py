@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+from asyncjob.errors import ForbiddenError
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import park, status_fields
 from asyncjob.lifecycle.phases import Phase
@@ -351,6 +352,55 @@ async def test_an_array_that_has_not_ended_in_time_is_late(
     await harness.pass_time(3)
     assert harness.state("p") == WOKEN
     assert harness.status("p")["waits"]["child sorted"]["over"] is True
+
+
+@pytest.mark.parametrize("wait", [wait_for("a"), wait_for_array()], ids=["job", "array"])
+async def test_the_limit_of_a_wait_holds_though_its_children_cannot_be_read(
+    harness: OperatorHarness, wait: WaitView
+) -> None:
+    harness.blind = True
+    family(harness, "a")
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", replace(wait, until=stamp(60)))
+    harness.blind = False
+    for path in (A_PATH, SORTED):
+        error = ForbiddenError("no", status=403, reason="Forbidden")
+        harness.session.fail("GET", path, error)
+    harness.observer.on_update(harness.get("p"), just_changed=False)
+    await harness.settle()
+    for _ in range(40):
+        await harness.pass_time(30)
+    assert harness.state("p") == WOKEN
+    assert harness.status("p")["waits"][wait.key]["over"] is True
+
+
+async def test_a_suspended_parent_is_held_once_its_array_has_ended(
+    harness: OperatorHarness,
+) -> None:
+    family(harness)
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", wait_for_array())
+    harness.change_spec("p", suspend=True)
+    await harness.settle()
+    harness.store_array("sorted", "Failed", "p")
+    await harness.settle()
+    assert harness.claimable() == []
+    harness.change_spec("p", suspend=False)
+    await harness.settle()
+    assert harness.claimable() == ["p"]
+
+
+async def test_the_deadline_of_a_parent_ends_its_wait_for_an_array(
+    harness: OperatorHarness,
+) -> None:
+    harness.create("p", deadlineSeconds=600)
+    harness.start("p")
+    harness.store_array("sorted", "Running", "p")
+    park_for(harness, "p", wait_for_array())
+    await harness.settle()
+    await harness.pass_time(3600)
+    assert harness.state("p").startswith("Cancelled DeadlineExceeded")
+    assert "waiting" not in harness.status("p")
 
 
 async def test_an_array_that_only_a_newer_version_can_read_wakes_its_parent(

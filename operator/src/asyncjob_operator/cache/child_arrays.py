@@ -66,7 +66,10 @@ class ChildArrays:
         if uid in self._deleted or (before and not is_newer(version, before.version)):
             return
         name = (text(meta, "namespace"), text(meta, "name"))
-        if self._uids.get(name, uid) != uid:
+        other = self._known.get(self._uids.get(name, uid))
+        if other is not None and other is not before:
+            if is_newer(other.version, version):
+                return  # late news of an array whose name is another's by now
             self.on_delete(name)
         parent = text(child(meta, "labels"), PARENT_LABEL)
         ended = text(child(obj, "status"), "phase") in ENDED_ARRAY_PHASES
@@ -78,12 +81,15 @@ class ChildArrays:
         if before is None or (ended and not before.ended):
             self._tell(uid)
 
-    def on_delete(self, name: ObjectName, version: str = "") -> None:
-        """Note that an array was deleted at this version; a newer one of its name is kept."""
-        uid = self._uids.get(name)
-        known = self._known.get(uid) if uid else None
-        if uid is None or known is None or (version and is_newer(known.version, version)):
+    def on_delete(self, name: ObjectName, version: str = "", uid: str = "") -> None:
+        """Note that an array was deleted at this version; another or newer of its name is kept."""
+        held = self._uids.get(name, "")
+        known = self._known.get(held)
+        if known is None or (uid and uid != held):
             return
+        if version and is_newer(known.version, version):
+            return
+        uid = held
         self._forget(uid)
         self._deleted[uid] = None
         if len(self._deleted) > MAX_REMEMBERED_DELETED:

@@ -5,8 +5,9 @@ made itself the writer, when it last wrote. Chunks whose array is not known are 
 well: it may be gone.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.arrays.observed import ChunkJob, ChunkOutcome
@@ -94,14 +95,26 @@ class ArrayEvaluator:
         known = self._views.get(key) if key else None
         if known and version and is_newer(known.resource_version, version):
             return
-        self._child_arrays.on_delete(name, version)
+        uid = key.partition("/")[2] if key else ""
+        self._child_arrays.on_delete(name, version, uid)
         self._quarantine.forget(ObjectKind.ARRAY, *name)
         if key is not None:
-            del self._keys[name]
-            self._views.pop(key, None)
-            self._memory.pop(key, None)
-            self._delaying_queue.forget(key)
-            self.evaluate(key)
+            self._forget(name, key)
+
+    def on_gone(self, array: ArrayView) -> None:
+        """Forget this very array: a read or a write has found it gone."""
+        name, key = (array.namespace, array.name), array_key(array.namespace, array.uid)
+        self._child_arrays.on_delete(name, uid=array.uid)
+        if self._keys.get(name) == key:
+            self._quarantine.forget(ObjectKind.ARRAY, *name)
+            self._forget(name, key)
+
+    def _forget(self, name: ObjectName, key: ArrayKey) -> None:
+        del self._keys[name]
+        self._views.pop(key, None)
+        self._memory.pop(key, None)
+        self._delaying_queue.forget(key)
+        self.evaluate(key)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known arrays of one namespace, or of all."""
@@ -184,7 +197,12 @@ class ArrayEvaluator:
             outcomes=outcomes,
             oversize=oversize,
         )
-        return decide_array(snapshot, now)
+        decision = decide_array(snapshot, now)
+        is_due = parent is not None and parent.cascades_cancel and not array.cancel
+        if not is_due or may_cancel or array.state.phase in ENDED_ARRAY_PHASES:
+            return decision
+        at = min(decision.requeue_at or math.inf, memory.cancel_refused_until)
+        return replace(decision, requeue_at=at)
 
     def parent_of(self, array: ArrayView) -> KnownJob | None:
         """Return the known job that has submitted an array."""
@@ -211,7 +229,7 @@ class ArrayEvaluator:
         name = (array.namespace, array.name)
         previous = self._keys.get(name)
         if previous is not None and previous != key:
-            self.on_delete(name)
+            self._forget(name, previous)
         self._keys[name] = key
         self._views[key] = array
         memory = self._remember(array, self._now())

@@ -126,10 +126,10 @@ class ArrayReconciler:
                 await self._reconcile_object(await self._read(array))
             self._backoff.reset(key)
             self._refused_backoff.reset(key)
-        except ObjectNotFoundError:
+        except _GoneError:
             self._backoff.reset(key)
-            if array is not None and self._evaluator.locate(key) is not None:
-                self._evaluator.on_delete((array.namespace, array.name))
+            if array is not None:
+                self._evaluator.on_gone(array)
         except ConflictError:
             pause = self._backoff.record_failure(key) / CONFLICT_BACKOFF_DIVISOR
             self._evaluator.requeue_after(key, pause)
@@ -165,9 +165,12 @@ class ArrayReconciler:
         self._evaluator.requeue_after(key, pause)
 
     async def _read(self, array: ArrayView) -> JsonObject:
-        obj = await self._session.get(array_path(array.namespace, array.name))
+        try:
+            obj = await self._session.get(array_path(array.namespace, array.name))
+        except ObjectNotFoundError as error:
+            raise _GoneError from error
         if text(child(obj, "metadata"), "uid") != array.uid:
-            raise ObjectNotFoundError(f"{array.key} is another array by now", status=404)
+            raise _GoneError
         return obj
 
     async def _reconcile_object(self, obj: JsonObject) -> None:
@@ -177,6 +180,8 @@ class ArrayReconciler:
         for _ in range(MAX_EFFECTS):
             array = read_array(obj)
             self._evaluator.on_update(obj)
+            if self._evaluator.locate(array_key(array.namespace, array.uid)) is None:
+                return  # it is known to be deleted by now
             effect = self._evaluator.decide(array, outcomes, oversize).effect
             if effect is None or not self._leads():
                 self._wait_for_unseen(array, outcomes)
@@ -333,7 +338,8 @@ class ArrayReconciler:
             self._on_job_gone(chunk.uid)
         except (ConflictError, InvalidError):
             # Another job has its name now, or it has just succeeded: a read shows what it is.
-            self._on_job(await self._session.get(job_path(chunk.namespace, chunk.name)))
+            with suppress(ObjectNotFoundError):
+                self._on_job(await self._session.get(job_path(chunk.namespace, chunk.name)))
         else:
             self._on_job(answer)
 
@@ -351,19 +357,22 @@ class ArrayReconciler:
     async def _cancel(self, array: ArrayView, obj: JsonObject) -> JsonObject:
         """Cancel an array with its parent; as it was if that has succeeded, by a read before."""
         memory, path = self._evaluator.memory_of(array), array_path(array.namespace, array.name)
-        memory.cancel_refused_until = self._clock() + CANCEL_PAUSE
         if not await self._is_parent_cancelled(array):
+            memory.cancel_refused_until = self._clock() + CANCEL_PAUSE
+            return obj
+        if not self._leads():
             return obj
         body: JsonObject = {"metadata": {"uid": array.uid}, "spec": {"cancel": True}}
         try:
             return await self._session.merge_patch(path, body)
         except ForbiddenError as error:
+            memory.cancel_refused_until = self._clock() + CANCEL_PAUSE
             log.warning("array not cancelled with its job", array=array.key, error=str(error))
             return obj
 
     async def _is_parent_cancelled(self, array: ArrayView) -> bool:
         parent = self._evaluator.parent_of(array)
-        with suppress(ObjectNotFoundError):
+        with suppress(ObjectNotFoundError, ValueError):  # or one that only a newer version reads
             if parent is not None:
                 found = read_job(await self._session.get(job_path(parent.namespace, parent.name)))
                 return found.uid == array.parent_uid and found.cascades_cancel
@@ -373,8 +382,7 @@ class ArrayReconciler:
         preconditions = {"uid": array.uid, "resourceVersion": array.resource_version}
         body: JsonObject = {"preconditions": preconditions, "propagationPolicy": "Background"}
         await self._session.delete(array_path(array.namespace, array.name), body)
-        self._evaluator.on_delete((array.namespace, array.name))
-        raise ObjectNotFoundError(f"{array.key} is deleted", status=404)
+        raise _GoneError
 
     async def _each(self, things: Iterable[T], act: Callable[[T], Awaitable[None]]) -> None:
         """Do something for each, some at a time; raises the first error once all have ended."""
@@ -388,6 +396,10 @@ class ArrayReconciler:
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+
+
+class _GoneError(Exception):
+    """The array itself is gone, or another has its name."""
 
 
 def _uid(obj: JsonObject) -> str:

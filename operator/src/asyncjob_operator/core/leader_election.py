@@ -106,11 +106,18 @@ def read_election_record(lease: JsonObject) -> LeaderElectionRecord:
 
 
 def election_lease_body(
-    candidate: ElectionCandidate, name: str, holder: str, time: str, version_times: str
+    candidate: ElectionCandidate,
+    name: str,
+    holder: str,
+    time: str,
+    version_times: str,
+    *,
+    wakes_from_arrays: bool = True,
 ) -> JsonObject:
     """Return the Lease to create or, where one was seen, a merge-patch conditional on it.
 
-    `version_times` is left out where the Lease has it already.
+    `version_times` is left out where the Lease has it already. `wakes_from_arrays` tells whether
+    this replica may watch arrays, and so wakes jobs that wait for them.
     """
     record = candidate.record
     metadata: dict[str, Json] = {"name": name}
@@ -124,7 +131,7 @@ def election_lease_body(
     annotations: dict[str, Json] = {}
     if version_times != (record.version_times if record else ""):
         annotations[VERSION_TIMES_ANNOTATION] = version_times
-    capabilities = announce_capabilities(holder)
+    capabilities = announce_capabilities(holder, arrays=wakes_from_arrays)
     if holder and (record is None or record.capabilities != capabilities):
         annotations[CAPABILITIES_ANNOTATION] = capabilities
     if annotations:

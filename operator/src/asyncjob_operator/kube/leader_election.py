@@ -57,6 +57,7 @@ class LeaderElector:
         A Lease that is not as its leader left it may be from a backup, as all versions then are.
         """
 
+        self._wakes_from_arrays = True
         self._namespace = namespace
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
@@ -80,13 +81,16 @@ class LeaderElector:
             self._elected.clear()
             await self._elected.wait()
 
-    async def run(self, check_fitness: Callable[[], str]) -> None:
+    async def run(
+        self, check_fitness: Callable[[], str], *, wakes_from_arrays: bool = True
+    ) -> None:
         """Take part until cancelled; whatever fails is tried again.
 
         `check_fitness` is asked at each turn and says what keeps this replica from leading, or
-        nothing: it then looks on, or hands over.
+        nothing: it then looks on, or hands over. `wakes_from_arrays` says whether it may watch
+        arrays, and so wakes jobs that wait for them.
         """
-        led = False
+        self._wakes_from_arrays, led = wakes_from_arrays, False
         while True:
             try:
                 async with asyncio.timeout(REQUEST_TIMEOUT):
@@ -183,7 +187,12 @@ class LeaderElector:
 
     def _lease_body(self, holder: str) -> JsonObject:
         return election_lease_body(
-            self._candidate, self._name, holder, micro_time(), self.version_times.text()
+            self._candidate,
+            self._name,
+            holder,
+            micro_time(),
+            self.version_times.text(),
+            wakes_from_arrays=self._wakes_from_arrays,
         )
 
     async def _patch_lease(self, body: JsonObject) -> JsonObject:
@@ -206,7 +215,12 @@ class AlwaysLeader:
     async def wait_until_elected(self) -> None:
         """Return at once."""
 
-    async def run(self, check_fitness: Callable[[], str]) -> None:
+    async def run(
+        self,
+        check_fitness: Callable[[], str],
+        *,
+        wakes_from_arrays: bool = True,  # noqa: ARG002  # there is no Lease to announce it in
+    ) -> None:
         """Go on asking, though nobody could take over: asking counts as progress."""
         while True:
             check_fitness()

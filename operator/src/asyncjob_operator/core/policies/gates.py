@@ -185,7 +185,7 @@ def _wake(snapshot: Snapshot, now: Now) -> PolicyResult:
     that a signal is refused from then on; one that is there has come in time.
     """
     waiting = snapshot.job.waiting
-    timed = [one for one in waiting if _ends_by_time(one, snapshot)]
+    timed = [one for one in waiting if _ends_by_time(one, snapshot, now)]
     over = tuple(one.key for one in timed if now.server_seconds_until(one.until) <= 0)
     if over or any(one.sent or _are_children_over(one, snapshot) for one in waiting):
         return _queue_job(snapshot, now, waits_over=over)
@@ -196,6 +196,10 @@ def _wake(snapshot: Snapshot, now: Now) -> PolicyResult:
         over_first = ChildrenOver(snapshot.job.namespace, to_read)
         return _queue_job(snapshot, now, verified=over_first)
     return Wait(min(map(partial(_recheck_at, now), timed))) if timed else None
+
+
+MAX_UNREAD_SECONDS: Final = 60.0
+"""How long after its end a wait counts on a read of its children that cannot be had."""
 
 
 def _has_no_open_child(wait: WaitView, snapshot: Snapshot) -> bool:
@@ -213,13 +217,18 @@ def _are_children_over(wait: WaitView, snapshot: Snapshot) -> bool:
     )
 
 
-def _ends_by_time(wait: WaitView, snapshot: Snapshot) -> bool:
-    """Return whether time ends it; of a kind that this version does not know nothing is said."""
+def _ends_by_time(wait: WaitView, snapshot: Snapshot, now: Now) -> bool:
+    """Return whether time ends it; of a kind that this version does not know nothing is said.
+
+    Children that are not known are read first, for a minute: they may have ended in time.
+    """
     if wait.kind == WaitKind.SIGNAL:
         return bool(wait.until) and not wait.sent
     if wait.kind == WaitKind.CHILDREN:
-        # Those that are not known are read first: they may have ended in time.
-        return bool(wait.until) and not _has_no_open_child(wait, snapshot)
+        if not wait.until or _are_children_over(wait, snapshot):
+            return False
+        is_unread = _has_no_open_child(wait, snapshot)
+        return not is_unread or now.server_seconds_until(wait.until) <= -MAX_UNREAD_SECONDS
     return wait.kind == WaitKind.SLEEP
 
 
