@@ -1,4 +1,4 @@
-"""A worker that drains while a handler is about to park, parks, or tidies up as it parks.
+"""A drain, or a cancel, while a handler is about to park, parks, or tidies up as it parks.
 
 Operator and worker are the real ones, in virtual time. Release and park are both writes of the
 holder, each on condition that it still holds the job: one of them is stored, and nothing is lost.
@@ -104,8 +104,20 @@ class Sleeper:
                     raise
 
 
-def drained(moment: float, sleeper: Sleeper) -> tuple[Object, Object]:
-    """Drain the worker so long after the handler began; return what came of that, and the end."""
+def drain(cluster: QuietCluster) -> None:
+    """Have the worker end."""
+    cluster.cluster.evict(cluster.worker, GRACE)
+
+
+def cancel(cluster: QuietCluster) -> None:
+    """Cancel the job."""
+    assert change(cluster, "nap", cancel=True)
+
+
+def drained(
+    moment: float, sleeper: Sleeper, disturb: Callable[[QuietCluster], None] = drain
+) -> tuple[Object, Object]:
+    """Disturb it so long after the handler began; return what came of that, and the end."""
 
     async def story(cluster: QuietCluster) -> Object:
         async def until(is_met: Callable[[Object], bool], pause: float) -> Object:
@@ -120,9 +132,9 @@ def drained(moment: float, sleeper: Sleeper) -> tuple[Object, Object]:
         cluster.submit("nap", "sleeper")
         await sleeper.begun.wait()
         await asyncio.sleep(moment)
-        cluster.cluster.evict(cluster.worker, GRACE)
+        disturb(cluster)
         after = await until(lambda status: status["phase"] != "Running", 0.01)
-        if sleeper.kind is WaitKind.SIGNAL:
+        if sleeper.kind is WaitKind.SIGNAL and disturb is drain:
             await until(lambda status: bool(status["parks"]), 0.1)
             assert change(cluster, "nap", signals={"go": {"payload": "go", "sentBy": SENDER}})
         return {"after": after, "end": await until(lambda status: status["phase"] in ENDS, 1.0)}
@@ -164,6 +176,26 @@ def test_the_park_or_the_release_is_stored_and_nothing_is_lost(tidy: float, kind
         assert sleeper.bodies == {"before": 1, "after": 1}, moment
         assert sleeper.left == end["attempt"], "`finally` runs in each attempt"
     assert min(seen["park"], seen["release"]) >= 2, seen
+
+
+@pytest.mark.parametrize(
+    ("tidy", "kind"), [*((TIDY, kind) for kind in WaitKind), (0.0, WaitKind.SIGNAL)]
+)
+def test_a_cancel_at_whichever_moment_of_a_park_ends_the_job_and_finally_runs(
+    tidy: float, kind: WaitKind
+) -> None:
+    parks = Counter[int]()
+    for moment in MOMENTS:
+        sleeper = Sleeper(tidy, kind)
+        _, end = drained(moment, sleeper, cancel)
+        parks[end["parks"]] += 1
+        assert (end["phase"], end["reason"]) == ("Cancelled", "CancelRequested"), moment
+        assert "waiting" not in end, moment
+        assert "lease" not in end, moment
+        assert (end["retries"], end["crashes"], end["releases"]) == (0, 0, 0), moment
+        assert sleeper.left == end["attempt"] == 1, moment
+        assert not sleeper.bodies["after"], moment
+    assert min(parks[0], parks[1]) >= 2, parks
 
 
 def test_a_finally_that_is_stopped_by_the_drain_releases_the_job() -> None:
