@@ -159,6 +159,40 @@ def check_dead_letter(job: AsyncJob, _project: Path) -> CheckResult:
     )
 
 
+def check_order_shipped(job: AsyncJob, _project: Path) -> CheckResult:
+    """Expect a step for the charge and one for the parcel, and no refund."""
+    steps = job.status.steps or {}
+    number = _payload(job)["number"]
+    return CheckResult(
+        f"{_phase(job)}: {', '.join(sorted(steps)) or 'no step'}; {job.status.result}",
+        compare(
+            phase=(job.status.phase, Phase.SUCCEEDED),
+            steps=(sorted(steps), ["charge", "ship"]),
+            parcel=(job.status.result, f"parcel-{number}"),
+        ),
+    )
+
+
+def is_waiting_for_approval(job: AsyncJob) -> bool:
+    """Whether the job is parked for the signal, with no worker and no lease."""
+    return job.status.reason is Reason.WAITING_FOR_SIGNAL and job.status.lease is None
+
+
+def check_approved(job: AsyncJob, approver: str) -> CheckResult:
+    """Expect a park that cost no retry, and the name of who has approved in the result."""
+    status, signal = job.status, (job.spec.signals or {}).get(APPROVAL)
+    return CheckResult(
+        f"{_phase(job)} in attempt {status.attempt}, after {status.parks} park: {status.result}",
+        compare(
+            phase=(status.phase, Phase.SUCCEEDED),
+            parks=(status.parks, 1),
+            retries=(status.retries, 0),
+            sender_of_the_signal=(signal.sent_by if signal else None, approver),
+            approver_in_the_result=(str(status.result).endswith(f"by {approver}"), True),
+        ),
+    )
+
+
 def _phase(job: AsyncJob) -> str:
     reason = job.status.reason
     return f"{job.status.phase} ({reason})" if reason else str(job.status.phase)
@@ -303,6 +337,15 @@ UNDISTURBED: tuple[tuple[Scenario, Check], ...] = (
         ),
         check_dead_letter,
     ),
+    (
+        Scenario(
+            "f",
+            "fulfil-order",
+            "an order in steps, whose results are kept",
+            "Succeeded, charged and shipped, and nothing refunded",
+        ),
+        check_order_shipped,
+    ),
 )
 
 CRASHED = Scenario(
@@ -319,3 +362,12 @@ REFUSED = Scenario(
     "refused by the API server, which names the field",
 )
 FIELD = "spec.retryPolicy.maxRetries"
+
+APPROVED = Scenario(
+    "g",
+    "release-shop",
+    "a deployment that waits for an approval, without a slot",
+    "parked until kubectl says yes; Succeeded, and the result says who has approved",
+)
+APPROVAL = "approval"
+"""Name of the signal."""

@@ -1,5 +1,6 @@
 """Plays the scenarios in an environment of its own, and judges them by what the API server says."""
 
+import json
 import shutil
 import sys
 import time
@@ -49,11 +50,11 @@ class Demo:
     def play(self) -> list[ScenarioResult]:
         """Apply the manifests, kill a worker on the way, and judge."""
         refusal = self._apply_mistake()
-        for name in (checks.QUEUE, checks.CRASHED.job, *UNDISTURBED):
+        for name in (checks.QUEUE, checks.CRASHED.job, *UNDISTURBED, checks.APPROVED.job):
             self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
-        crashed = self._crash()
+        crashed, approver = self._crash(), self._approve()
         watch_until(self._plane, self._view, self._all_finished, STALL_TIMEOUT)
-        return self._check(crashed, refusal)
+        return self._check(crashed, approver, refusal)
 
     def _apply_mistake(self) -> CheckResult:
         manifest = self._manifest(checks.REFUSED.job)
@@ -78,11 +79,25 @@ class Demo:
         self._view.note(f"kill -KILL {pid}: {victim.name} is gone, with {name} at step {saved}")
         return checks.WorkerKill(victim.name, saved)
 
+    def _approve(self) -> str:
+        """Send the signal that a parked job waits for; return who has, as the server knows it."""
+        name = checks.APPROVED.job
+        whoami = ("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+        approver = self._plane.kubectl(*whoami).stdout
+        if watch_until(self._plane, self._view, _ready_to_approve, STALL_TIMEOUT):
+            signal = {"payload": {"ok": True}, "sentBy": approver}
+            patch = json.dumps({"spec": {"signals": {checks.APPROVAL: signal}}})
+            answer = self._plane.kubectl("patch", "asyncjob", name, "--type=merge", "-p", patch)
+            self._view.note(f"kubectl patch asyncjob {name} --type=merge -p '{patch}'")
+            self._view.note(answer.stdout)
+        return approver
+
     def _all_finished(self, jobs: Jobs) -> bool:
-        return all(is_finished(jobs[name]) for name in (*UNDISTURBED, checks.CRASHED.job))
+        names = (*UNDISTURBED, checks.CRASHED.job, checks.APPROVED.job)
+        return all(is_finished(jobs[name]) for name in names)
 
     def _check(
-        self, crashed: checks.WorkerKill | None, refusal: CheckResult
+        self, crashed: checks.WorkerKill | None, approver: str, refusal: CheckResult
     ) -> list[ScenarioResult]:
         jobs = read_jobs(self._plane)
         rows = [
@@ -94,11 +109,13 @@ class Demo:
             for worker in self._environment.workers
         }
         resumed = checks.check_resumed(jobs[checks.CRASHED.job], crashed, counted)
-        return [
-            *rows,
+        approved = checks.check_approved(jobs[checks.APPROVED.job], approver)
+        rows += [
             ScenarioResult(checks.CRASHED, resumed),
             ScenarioResult(checks.REFUSED, refusal),
+            ScenarioResult(checks.APPROVED, approved),
         ]
+        return sorted(rows, key=lambda row: row.scenario.key)
 
     def _manifest(self, name: str) -> str:
         path = self._examples / f"{name}.yaml"
@@ -114,6 +131,10 @@ def _ready_to_crash(jobs: Jobs) -> bool:
     """Only when the victim runs nothing else, so that each job shows one thing."""
     half = checks.is_half_done(jobs[checks.CRASHED.job])
     return half and all(is_finished(jobs[name]) for name in UNDISTURBED)
+
+
+def _ready_to_approve(jobs: Jobs) -> bool:
+    return checks.is_waiting_for_approval(jobs[checks.APPROVED.job])
 
 
 def run_demo(project: Path, examples: Path) -> bool:

@@ -15,12 +15,15 @@ from support.processes.commands import ROOT, Commands
 pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600)]
 
 REPORT = ROOT / ".dev" / "out" / "orders.html"
-SCENARIOS = ("digest-files", "report-orders", "flaky-call", "always-fails", "slow-count", "mistake")
+SCENARIOS = (
+    *("digest-files", "report-orders", "flaky-call", "always-fails", "slow-count", "mistake"),
+    *("fulfil-order", "release-shop"),
+)
 
 
 def verdicts(output: str) -> dict[str, str]:
     """Return yes or NO by job, as the summary has it."""
-    rows = [line.split() for line in output.splitlines() if re.match(r"\([a-e]\)  \S", line)]
+    rows = [line.split() for line in output.splitlines() if re.match(r"\([a-g]\)  \S", line)]
     return {row[1]: row[-1] for row in rows}
 
 

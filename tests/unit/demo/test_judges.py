@@ -184,3 +184,45 @@ def test_steps_are_read_from_a_workers_log(tmp_path: Path) -> None:
         "[info] counted 1 of 4 in attempt 1\nother\n[info] counted 2 of 4 in attempt 1\n"
     )
     assert read_steps(log) == [(1, 1), (2, 1)]
+
+
+STEP = {"attempt": 1, "startTime": NOW, "completionTime": NOW, "sizeBytes": 4}
+
+
+def ordered(*steps: str, **changed: Any) -> AsyncJob:
+    done = {key: {**STEP, "result": "x"} for key in steps}
+    status = {"phase": "Succeeded", "attempt": 1, "result": "parcel-7", "steps": done, **changed}
+    return job("order.fulfil", {"number": "7", "total": 1}, **status)
+
+
+def test_an_order_is_charged_and_shipped_and_not_refunded() -> None:
+    assert checks.check_order_shipped(ordered("charge", "ship"), ROOT).ok
+    assert not checks.check_order_shipped(ordered("charge"), ROOT).ok
+    assert not checks.check_order_shipped(ordered("charge", "refund", "ship"), ROOT).ok
+    assert not checks.check_order_shipped(ordered("charge", "ship", result="parcel-8"), ROOT).ok
+    assert not checks.check_order_shipped(ordered("charge", "ship", phase="Running"), ROOT).ok
+
+
+def released(sender: str | None = "ada", **changed: Any) -> AsyncJob:
+    status = {"phase": "Succeeded", "parks": 1, "result": "shop has 7, approved by ada", **changed}
+    made = job("release.deploy", {"service": "shop", "version": "7"}, **status)
+    signals = {"approval": {"payload": {"ok": True}, "sentBy": sender}} if sender else None
+    plain = made.model_dump(mode="json", by_alias=True, exclude_none=True)
+    plain["spec"] |= {"signals": signals} if signals else {}
+    return AsyncJob.model_validate(plain)
+
+
+def test_an_approval_is_one_that_the_job_was_parked_for_and_that_says_by_whom() -> None:
+    assert checks.check_approved(released(), "ada").ok
+    assert not checks.check_approved(released(), "bob").ok
+    assert not checks.check_approved(released(sender=None), "ada").ok
+    assert not checks.check_approved(released(parks=0), "ada").ok
+    assert not checks.check_approved(released(retries=1), "ada").ok
+    assert not checks.check_approved(released(result="shop has 7"), "ada").ok
+    assert not checks.check_approved(released(phase="DeadLetter"), "ada").ok
+
+
+def test_a_job_waits_for_an_approval_once_it_is_parked() -> None:
+    waiting = {"phase": "Pending", "reason": "WaitingForSignal"}
+    assert checks.is_waiting_for_approval(released(**waiting))
+    assert not checks.is_waiting_for_approval(released(phase="Pending", reason="Suspended"))
