@@ -140,6 +140,7 @@ class Day:
         for more in (
             {"payload": 1},
             {"type": "parent"},
+            {"type": "mapper"},
             {"payloadFrom": source("secretKeyRef")["payloadFrom"]},
             {"payloadFrom": source("configMapKeyRef")["payloadFrom"]},
         ):
@@ -183,11 +184,14 @@ class Day:
         self._create(LEASES, {"metadata": lease, "spec": {"holderIdentity": f"{name}/new"}})
 
     def _control_fields(self) -> None:
-        """Cancel with children; and ask for a rerun whose name another job has."""
+        """Cancel with children, an array among them; and ask for a rerun whose name another job has."""
         parent = self._create(JOB_PATHS, builders.job("tree", queue="nobodys"))
         child = builders.job("leaf", queue="nobodys")
         child["metadata"]["labels"] = {f"{GROUP}/parent": parent["metadata"]["uid"]}
         self._create(JOB_PATHS, child)
+        array = builders.array("leaves", queue="nobodys")
+        array["metadata"]["labels"] = child["metadata"]["labels"]
+        self._create(ARRAY_PATHS, array)
         for name in ("again", "again-r1"):
             self._create(JOB_PATHS, builders.job(name, queue="nobodys", ttlSecondsAfterFinished=99))
         self._ask("DELETE", "/jobs/tree?cascade=true")
