@@ -157,7 +157,8 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     shown.mkdir(exist_ok=True)
     for name in found:
         shutil.copyfile(out / name, shown / name)
-    copy_last_runs(out, shown)
+    if store.LATEST in found:  # else the runs that are shown stay, with the last of them
+        copy_last_runs(out, shown)
 
 
 def _is_of_some_parts(out: Path) -> bool:

@@ -1,5 +1,6 @@
 """The page about performance, filled from published results."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,10 +78,12 @@ def test_a_run_of_some_parts_stands_beside_the_last_whole_one(
     page.publish(out, shown)
     some = Results(spreads={"parked_requests": Spread((0.0,))})
     some.run = results().run | {"parts": ["parked"], "began": "2026-02-01T00:00:00+00:00"}
+    shutil.rmtree(out)  # as on another machine, which has not measured the whole
     for name in (store.LATEST, store.SOME_PARTS):
         store.write(some, out, name)
     page.publish(out, shown)
     assert store.read(shown / store.LATEST).run == results().run
+    assert [run.run for run in page.read_runs(shown)] == [results().run]
     written.write_text(
         "<!-- measured: parts -->\n<!-- /measured -->\n\n"
         "<!-- measured: parts.machine -->\n<!-- /measured -->\n",
