@@ -184,7 +184,7 @@ class Day:
         self._create(LEASES, {"metadata": lease, "spec": {"holderIdentity": f"{name}/new"}})
 
     def _control_fields(self) -> None:
-        """Cancel with children, an array among them; and ask for a rerun whose name another job has."""
+        """Cancel with children and an array; ask for a rerun whose name another job has."""
         parent = self._create(JOB_PATHS, builders.job("tree", queue="nobodys"))
         child = builders.job("leaf", queue="nobodys")
         child["metadata"]["labels"] = {f"{GROUP}/parent": parent["metadata"]["uid"]}
