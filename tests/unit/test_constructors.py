@@ -19,11 +19,6 @@ MAX_CALLABLES = 1
 
 CONSTRUCTORS = {
     (
-        3,
-        2,
-        "asyncjob_operator.cache.dependencies.DependencyGraph",
-    ): "what to evaluate later, and one question to another cache",
-    (
         8,
         2,
         "asyncjob_operator.controllers.array_evaluator.ArrayEvaluator",

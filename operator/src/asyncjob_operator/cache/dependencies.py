@@ -9,6 +9,7 @@ from typing import Final
 from asyncjob.lifecycle.job_view import DependencyView, JobView
 from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob.names import ARRAY_KIND, JOB_KIND
+from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.jobs import ChildrenStatus, JobStore, has_pending_dependencies
 from asyncjob_operator.core.dependencies import (
     NO_AWAITED_CHILDREN,
@@ -31,17 +32,17 @@ class DependencyGraph:
 
     `evaluate_later` is called with the other jobs of a cycle that was found. Searching for a cycle
     is slow, so jobs that may be in one are only noted, and searched from when they are evaluated.
-    `has_ended` tells whether the array of a UID has, None where it is not known.
+    Jobs may wait for `arrays` as for children, and cancel them as they do children.
     """
 
     def __init__(
         self,
         store: JobStore,
         evaluate_later: Callable[[Iterable[str]], None],
-        has_ended: Callable[[str], bool | None] = lambda _: None,
+        arrays: ChildArrays,
     ) -> None:
         self._store = store
-        self._has_ended = has_ended
+        self._arrays = arrays
         self._relations = store.relations
         self._evaluate_later = evaluate_later
         self._cycles: dict[str, tuple[str, ...]] = {}
@@ -96,6 +97,7 @@ class DependencyGraph:
             found += self._dependents_of_parent(job)
         if job.cascades_cancel:
             found += self._relations.children((job.namespace, job.uid))
+            self._arrays.on_parent_cancelled(job.uid)
         if job.phase in FINAL_PHASES:
             self._forget_cycle(job.uid)
         return found
@@ -133,7 +135,7 @@ class DependencyGraph:
         absent: set[str] = set()
         for child in awaited_children(job):
             if child.kind != JOB_KIND:
-                has_ended = self._has_ended(child.uid) if child.kind == ARRAY_KIND else False
+                has_ended = self._arrays.has_ended(child.uid) if child.kind == ARRAY_KIND else False
                 if not has_ended:
                     (absent if has_ended is None else open_uids).add(child.uid)
                 continue

@@ -40,9 +40,7 @@ class JobCaches:
         self.statuses = StatusCache()
         self.watch_position = WatchPosition()
         self.child_arrays = ChildArrays()
-        self.dependency_graph = DependencyGraph(
-            self.store, evaluate_later, self.child_arrays.has_ended
-        )
+        self.dependency_graph = DependencyGraph(self.store, evaluate_later, self.child_arrays)
         self.scheduled_jobs = ScheduledJobCache()
         self.chunks = ChunkCache()
         self.worker_pods = WorkerPodCache(now)

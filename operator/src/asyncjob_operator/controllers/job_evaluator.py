@@ -67,7 +67,6 @@ class JobEvaluator:
         self._dependency_graph = caches.dependency_graph
         self._scheduled_jobs = caches.scheduled_jobs
         self._chunks = caches.chunks
-        self._child_arrays = caches.child_arrays
         self._worker_pods = caches.worker_pods
         self._admission_cache = caches.admission_cache
         self._queues = caches.queues
@@ -87,7 +86,7 @@ class JobEvaluator:
         self._worker_registry.add_listener(self._on_types_change)
         self._admission_cache.add_listener(self.evaluate)
         self._queues.add_listener(self._on_queue_change)
-        self._child_arrays.add_news_listener(self._on_array_news)
+        caches.child_arrays.add_news_listener(self._on_array_news)
 
     def on_update(self, obj: JsonObject, *, just_changed: bool) -> None:
         """Store and evaluate a job; `just_changed`: seen as it changed, not found in a list."""
@@ -215,8 +214,6 @@ class JobEvaluator:
         self._scheduled_jobs.on_update(job, obj, self._written_by)
         if job.type.endswith(ARRAY_TYPE_SUFFIXES):
             self._chunks.on_update(obj)
-        if job.cascades_cancel:
-            self._child_arrays.on_parent_cancelled(job.uid)
         if before and before.phase is not job.phase:
             if job.phase is Phase.DEAD_LETTER and just_changed:
                 self._on_dead_letter(job, text(child(obj, "status"), "message"))

@@ -198,7 +198,7 @@ def _wake(snapshot: Snapshot, now: Now) -> PolicyResult:
     return Wait(min(map(partial(_recheck_at, now), timed))) if timed else None
 
 
-MAX_UNREAD_SECONDS: Final = 60.0
+UNREAD_SECONDS: Final = 60.0
 """How long after its end a wait counts on a read of its children that cannot be had."""
 
 
@@ -228,7 +228,7 @@ def _ends_by_time(wait: WaitView, snapshot: Snapshot, now: Now) -> bool:
         if not wait.until or _are_children_over(wait, snapshot):
             return False
         is_unread = _has_no_open_child(wait, snapshot)
-        return not is_unread or now.server_seconds_until(wait.until) <= -MAX_UNREAD_SECONDS
+        return not is_unread or now.server_seconds_until(wait.until) <= -UNREAD_SECONDS
     return wait.kind == WaitKind.SLEEP
 
 
