@@ -287,10 +287,13 @@ def test_a_job_shows_its_waits_with_their_ends() -> None:
         {"key": "nap", "kind": "Sleep", "until": "2026-11-21T20:00:02Z", "over": True},
         {"key": "approval", "kind": "Signal", "until": "2026-11-21T20:09:00Z"},
     ]
-    lines = list(job_detail(a_job(waits=waits), LOOK))
-    first = lines.index("WAIT       KIND     UNTIL      OVER")
-    assert lines[first + 1] == "nap        Sleep    20:00:02   yes"
-    assert lines[first + 2].rstrip() == "approval   Signal   20:09:00"
+    lines = [line.rstrip() for line in job_detail(a_job(waits=waits), LOOK)]
+    first = lines.index("WAIT       KIND     UNTIL                 OVER")
+    assert lines[first + 1] == "nap        Sleep    2026-11-21 20:00:02   yes"
+    assert lines[first + 2] == "approval   Signal   2026-11-21 20:09:00"
+    signals = [{"name": "approval", "sentBy": "ada"}]
+    come = list(job_detail(a_job(waits=waits, signals=signals), LOOK))
+    assert "approval   Signal   2026-11-21 20:09:00   yes" in [line.rstrip() for line in come]
     assert not any(line.startswith("WAIT") for line in job_detail(a_job(), LOOK))
 
 

@@ -90,7 +90,8 @@ def test_steps_and_waits_are_one_list_in_the_order_of_their_times() -> None:
         Waiting(kind="Signal", key="approval", until=before(-60)),
         Waiting(kind="Children", key="child pack"),
     ]
-    job = whole(steps=[step], waits=waits, waiting=waiting, phase=Phase.PENDING)
+    signals = [SignalInfo(name="came", sent_by="ada")]
+    job = whole(steps=[step], waits=waits, waiting=waiting, signals=signals, phase=Phase.PENDING)
 
     for allowed in (Permissions(read_payload=True), Permissions()):
         rows = shown(job, allowed).records
@@ -98,12 +99,12 @@ def test_steps_and_waits_are_one_list_in_the_order_of_their_times() -> None:
             ("Sleep", "nap", "over"),
             ("Step", "charge", "done"),
             ("Signal", "late", "timed out"),
-            ("Signal", "came", "has time until"),
+            ("Signal", "came", "has come"),
             ("Signal", "approval", "is waited for until"),
             ("", "child pack", "is waited for"),
         ]
         assert rows[1].more == "attempt 2, took 4 s, result of 12,345 bytes"
-        assert [bool(one.at) for one in rows] == [True] * 5 + [False]
+        assert [bool(one.at) for one in rows] == [True] * 3 + [False, True, False]
         assert [one.key for one in rows if one.is_open] == ["approval", "child pack"]
     assert shown(whole()).records == []
 

@@ -177,6 +177,30 @@ async def test_a_wait_that_is_never_awaited_ends_the_job_before_its_next_step(
     assert words in (job.message or "")
 
 
+ASKED: dict[str, Callable[[JobContext], Any]] = {
+    "signal 'approval' is asked whether it is true": lambda job: job.signal("approval", bool),
+    "step 'check' is asked whether it is true": lambda job: job.step("check", bool, 1),
+}
+
+
+@pytest.mark.parametrize("words", list(ASKED))
+@pytest.mark.parametrize("kind", ["async", "sync"])
+async def test_what_is_not_awaited_is_neither_true_nor_false(kind: str, words: str) -> None:
+    deployed = list[str]()
+
+    def decide(job: JobContext) -> None:
+        approved = ASKED[words](job)
+        if approved:
+            deployed.append("deployed")
+
+    async def handle(job: JobContext) -> None:
+        decide(job)
+
+    job = await ended(handle if kind == "async" else decide)
+    assert (job.phase, job.reason, deployed) == (Phase.DEAD_LETTER, Reason.NOT_RETRYABLE, [])
+    assert words in (job.message or "")
+
+
 @pytest.mark.parametrize("drop", [drop_a_sleep, drop_a_signal])
 async def test_a_wait_that_a_sync_handler_never_takes_ends_its_job(drop: Handle) -> None:
     def handle(job: JobContext) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from asyncjob.app.child_jobs import (
 )
 from asyncjob.app.errors import AttemptOverError, ChildGoneError, ending_as_a_stop
 from asyncjob.app.waiting_calls import Forgotten, WaitingCall
+from asyncjob.app.waits import Limit, seconds_of
 
 V = TypeVar("V")
 
@@ -64,6 +66,12 @@ class ChildCall(WaitingCall[V]):
         return self._pick(views)
 
 
+def seconds_of_limit(what: str, timeout: Limit | None) -> float | None:
+    """Return a limit in seconds; raises StepError for what is none."""
+    seconds = None if timeout is None else seconds_of(what, timeout)
+    return seconds if isinstance(timeout, timedelta) else timeout
+
+
 def _only(views: list[ChildView]) -> ChildView:
     return views[0]
 
@@ -100,16 +108,19 @@ class Child:
         """Its name and UID."""
         return self._ref
 
-    def wait(self, timeout: float | None = None, *, check: bool = False) -> ChildCall[ChildView]:
+    def wait(self, timeout: Limit | None = None, *, check: bool = False) -> ChildCall[ChildView]:
         """Wait until it has finished, however: `view = await child.wait()`.
 
         A wait of more than two seconds parks the job: the handler ends here, and is run again from
         its top once the child has finished. With `check`, ChildFailedError unless it has succeeded.
-        Raises TimeoutError `timeout` seconds after it was first waited for, and ChildGoneError if
+        Raises TimeoutError `timeout`, a timedelta or seconds, after it was first waited for, and
+        ChildGoneError if
         it was deleted.
         """
-        call = ChildCall(self._open_waits, [self._ref], timeout, check, _only)
-        call.expect(f"the wait for {self._ref.called}", self._forgotten)
+        what = f"the wait for {self._ref.called}"
+        limit = seconds_of_limit(what, timeout)
+        call = ChildCall(self._open_waits, [self._ref], limit, check, _only)
+        call.expect(what, self._forgotten)
         return call
 
 

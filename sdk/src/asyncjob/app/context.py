@@ -20,7 +20,7 @@ from asyncjob.app.child_arrays import (
     Items,
     build_child_array_manifest,
 )
-from asyncjob.app.child_handles import Child, ChildCall, ChildSubmission
+from asyncjob.app.child_handles import Child, ChildCall, ChildSubmission, seconds_of_limit
 from asyncjob.app.child_jobs import (
     ChildJobs,
     ChildRef,
@@ -43,7 +43,7 @@ from asyncjob.app.steps import (
     StepStore,
 )
 from asyncjob.app.waiting_calls import Forgotten
-from asyncjob.app.waits import SignalCall, WaitCall, seconds_of
+from asyncjob.app.waits import Limit, SignalCall, WaitCall, seconds_of
 from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
@@ -326,24 +326,25 @@ class JobContext:
 
     @overload
     def signal(
-        self, name: str, type_: type[T], *, timeout: timedelta | None = None
+        self, name: str, type_: type[T], *, timeout: Limit | None = None
     ) -> SignalCall[T]: ...
 
     @overload
     def signal(
-        self, name: str, type_: Any = Any, *, timeout: timedelta | None = None
+        self, name: str, type_: Any = Any, *, timeout: Limit | None = None
     ) -> SignalCall[Any]: ...
 
     def signal(
-        self, name: str, type_: Any = Any, *, timeout: timedelta | None = None
+        self, name: str, type_: Any = Any, *, timeout: Limit | None = None
     ) -> SignalCall[Any]:
         """Wait for a signal without a slot: `ok = await job.signal("approval", Approval)`.
 
         A signal that has been sent already returns at once, in this attempt and each later one.
         Otherwise the job is parked: the handler ends here, and is run again from its top once the
         signal has come. In a sync handler: `job.signal(...).result()`. Raises SignalTimeout once
-        `timeout` has passed since it was first waited for, SignalInvalid for a payload that does
-        not fit the type, and StepError for a name that was used before in this attempt.
+        `timeout`, a timedelta or seconds, has passed since it was first waited for, SignalInvalid
+        for a payload that does not fit the type, and StepError for a name that was used before in
+        this attempt.
         """
         seconds = None if timeout is None else seconds_of(f"signal {name!r}", timeout)
         return self._steps.signal(name, type_, seconds)
@@ -480,7 +481,7 @@ class JobContext:
         return ParentJob(info.name, info.uid, info.queue, info.priority, info.traceparent)
 
     def gather(
-        self, *children: Child, timeout: float | None = None, check: bool = False
+        self, *children: Child, timeout: Limit | None = None, check: bool = False
     ) -> ChildCall[list[ChildView]]:
         """Wait until all these jobs and arrays have finished: `await job.gather(*children)`.
 
@@ -490,9 +491,11 @@ class JobContext:
         sync handler: `job.gather(...).result()`.
         """
         refs = [child.ref for child in children]
-        call = ChildCall(self._open_child_waits, refs, timeout, check, list)
+        what = f"the wait for {len(refs)} children"
+        limit = seconds_of_limit(what, timeout)
+        call = ChildCall(self._open_child_waits, refs, limit, check, list)
         if refs:
-            call.expect(f"the wait for {len(refs)} children", self._forgotten)
+            call.expect(what, self._forgotten)
         return call
 
     def _open_child_waits(self) -> ChildWaits:

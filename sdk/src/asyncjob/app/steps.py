@@ -214,6 +214,13 @@ class StepCall(Generic[T]):
         self._steps = steps
         self._body = body
 
+    def __bool__(self) -> bool:
+        """Refuse: who asks whether it is true has forgotten to wait for it."""
+        raise StepError(
+            f"step {self._body.key!r} is asked whether it is true, and not taken: `await` it, or "
+            "call `.result()` in a sync handler"
+        )
+
     def __await__(self) -> Generator[Any, None, T]:
         """Return the kept result, or take the step."""
         return self._steps.take(self._body).__await__()

@@ -67,6 +67,13 @@ class WaitingCall(Coroutine[Any, Any, T]):
         self.mark_taken()
         return self._wait().__await__()
 
+    def __bool__(self) -> bool:
+        """Refuse: who asks whether it is true has forgotten to wait for it."""
+        raise StepError(
+            f"{self._what or 'a wait'} is asked whether it is true, and not awaited: `await` it, "
+            "or call `.result()` in a sync handler"
+        )
+
     def send(self, value: Any) -> Any:
         """Go on, as the coroutine of a task."""
         return self._begun().send(value)

@@ -1,5 +1,6 @@
 """What a job keeps beside its history: steps and waits, and the signals that it was sent."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,7 +41,10 @@ def record_rows(job: Job, now: datetime) -> list[RecordRow]:
     """Return steps and waits in the order of their times; what is waited for now comes last."""
     open_keys = {one.key for one in job.waiting}
     done = [(one.completed_at or "", _step_row(one, now)) for one in job.steps]
-    ended = [(one.until, _wait_row(one, now)) for one in job.waits if one.key not in open_keys]
+    signals = {signal.name for signal in job.signals}
+    ended = [
+        (one.until, _wait_row(one, signals, now)) for one in job.waits if one.key not in open_keys
+    ]
     in_order = sorted([*done, *ended], key=lambda pair: (pair[0], pair[1].key))
     return [*(row for _, row in in_order), *(_open_row(one, now) for one in job.waiting)]
 
@@ -58,9 +62,11 @@ def _step_row(step: StepInfo, now: datetime) -> RecordRow:
     )
 
 
-def _wait_row(wait: WaitInfo, now: datetime) -> RecordRow:
+def _wait_row(wait: WaitInfo, signals: Collection[str], now: datetime) -> RecordRow:
     """Return a wait that the job is not parked for: over by time, or not found over by it."""
     is_sleep = wait.kind == WaitKind.SLEEP
+    if wait.kind == WaitKind.SIGNAL and wait.key in signals:
+        return RecordRow(_kind_word(wait.kind), wait.key, "has come", None)
     if wait.over:
         state = "over" if is_sleep else "timed out"
     else:

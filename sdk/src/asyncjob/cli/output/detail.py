@@ -217,7 +217,8 @@ def _wait_lines(job: Job, context: RenderContext) -> Iterator[str]:
     if not job.waits:
         return
     yield ""
-    yield from render_lines(waits_table(job.waits), colour=context.colour, width=context.width)
+    table = waits_table(job.waits, {signal.name for signal in job.signals})
+    yield from render_lines(table, colour=context.colour, width=context.width)
 
 
 def _current_attempt(job: Job) -> list[HistoryEvent]:

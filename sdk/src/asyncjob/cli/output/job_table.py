@@ -3,7 +3,7 @@
 The colour of each phase, the columns, and a short text that says why a job is in its phase. Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -171,16 +171,15 @@ def _step_row(one: StepInfo, *, with_date: bool) -> Row:
 WAIT_HEADINGS: Final = ("WAIT", "KIND", "UNTIL", "OVER")
 
 
-def waits_table(waits: Sequence[WaitInfo]) -> Table:
-    """Return the table of the waits whose ends are kept, by their ends."""
-    days = {one.until[:10] for one in waits}
-    return Table(WAIT_HEADINGS, [_wait_row(one, with_date=len(days) > 1) for one in waits])
+def waits_table(waits: Sequence[WaitInfo], signals: Collection[str]) -> Table:
+    """Return the table of the waits whose ends are kept, by their ends; `signals` have come."""
+    return Table(WAIT_HEADINGS, [_wait_row(one, signals) for one in waits])
 
 
-def _wait_row(one: WaitInfo, *, with_date: bool) -> Row:
-    until = format_time(one.until, with_date=with_date)
+def _wait_row(one: WaitInfo, signals: Collection[str]) -> Row:
     key = shown_key(one.key) if one.kind == WaitKind.CHILDREN else one.key
-    return row(key, one.kind, until, "yes" if one.over else "")
+    has_come = one.kind == WaitKind.SIGNAL and one.key in signals
+    return row(key, one.kind, format_time(one.until), "yes" if one.over or has_come else "")
 
 
 def pod_name(worker: str) -> str:
