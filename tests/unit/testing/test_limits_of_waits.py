@@ -65,7 +65,7 @@ async def test_a_limit_is_a_timedelta_or_seconds(
 @pytest.mark.parametrize("type_", KINDS)
 @pytest.mark.parametrize(
     ("limit", "words"),
-    [("5", "'5' is no time: give a timedelta, or seconds"), (-1, "-1.0 s is not between 0 and")],
+    [("5", "'5' is neither a timedelta nor seconds"), (-1, "-1.0 s is not between 0 and")],
 )
 async def test_what_is_no_limit_is_told(
     monkeypatch: pytest.MonkeyPatch, type_: str, limit: Any, words: str

@@ -20,7 +20,7 @@ from asyncjob.app.child_jobs import (
 )
 from asyncjob.app.errors import AttemptOverError, ChildGoneError, ending_as_a_stop
 from asyncjob.app.waiting_calls import Forgotten, WaitingCall
-from asyncjob.app.waits import Limit, seconds_of
+from asyncjob.app.waits import WaitLimit, seconds_of
 
 V = TypeVar("V")
 
@@ -66,7 +66,7 @@ class ChildCall(WaitingCall[V]):
         return self._pick(views)
 
 
-def seconds_of_limit(what: str, timeout: Limit | None) -> float | None:
+def seconds_of_limit(what: str, timeout: WaitLimit | None) -> float | None:
     """Return a limit in seconds; raises StepError for what is none."""
     seconds = None if timeout is None else seconds_of(what, timeout)
     return seconds if isinstance(timeout, timedelta) else timeout
@@ -108,7 +108,9 @@ class Child:
         """Its name and UID."""
         return self._ref
 
-    def wait(self, timeout: Limit | None = None, *, check: bool = False) -> ChildCall[ChildView]:
+    def wait(
+        self, timeout: WaitLimit | None = None, *, check: bool = False
+    ) -> ChildCall[ChildView]:
         """Wait until it has finished, however: `view = await child.wait()`.
 
         A wait of more than two seconds parks the job: the handler ends here, and is run again from

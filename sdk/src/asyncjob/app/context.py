@@ -43,7 +43,7 @@ from asyncjob.app.steps import (
     StepStore,
 )
 from asyncjob.app.waiting_calls import Forgotten
-from asyncjob.app.waits import Limit, SignalCall, WaitCall, seconds_of
+from asyncjob.app.waits import SignalCall, WaitCall, WaitLimit, seconds_of
 from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
@@ -326,16 +326,16 @@ class JobContext:
 
     @overload
     def signal(
-        self, name: str, type_: type[T], *, timeout: Limit | None = None
+        self, name: str, type_: type[T], *, timeout: WaitLimit | None = None
     ) -> SignalCall[T]: ...
 
     @overload
     def signal(
-        self, name: str, type_: Any = Any, *, timeout: Limit | None = None
+        self, name: str, type_: Any = Any, *, timeout: WaitLimit | None = None
     ) -> SignalCall[Any]: ...
 
     def signal(
-        self, name: str, type_: Any = Any, *, timeout: Limit | None = None
+        self, name: str, type_: Any = Any, *, timeout: WaitLimit | None = None
     ) -> SignalCall[Any]:
         """Wait for a signal without a slot: `ok = await job.signal("approval", Approval)`.
 
@@ -481,7 +481,7 @@ class JobContext:
         return ParentJob(info.name, info.uid, info.queue, info.priority, info.traceparent)
 
     def gather(
-        self, *children: Child, timeout: Limit | None = None, check: bool = False
+        self, *children: Child, timeout: WaitLimit | None = None, check: bool = False
     ) -> ChildCall[list[ChildView]]:
         """Wait until all these jobs and arrays have finished: `await job.gather(*children)`.
 

@@ -246,16 +246,16 @@ class Waits:
         return False
 
 
-Limit = timedelta | float
+WaitLimit = timedelta | float
 """How long a wait may take: a timedelta, or seconds."""
 
 
-def seconds_of(what: str, duration: Limit | None, parts: timedelta = NO_TIME) -> float:
+def seconds_of(what: str, duration: WaitLimit | None, parts: timedelta = NO_TIME) -> float:
     """Return how long a wait may take; raises StepError for what none can take."""
     if isinstance(duration, timedelta):
         duration = duration.total_seconds()
     elif duration is not None and not isinstance(duration, int | float):
-        raise StepError(f"{what}: {duration!r} is no time: give a timedelta, or seconds")
+        raise StepError(f"{what}: {duration!r} is neither a timedelta nor seconds")
     seconds = (duration or 0) + parts.total_seconds()
     if not 0 <= seconds <= MAX_SLEEP_SECONDS:
         raise StepError(f"{what}: {seconds} s is not between 0 and {MAX_SLEEP_SECONDS} s")
