@@ -533,8 +533,9 @@ async def test_late_news_of_an_array_that_was_never_seen_do_not_hide_the_one_of_
     first = life.session.objects[PATH]
     second = {**first, "metadata": {**first["metadata"], "uid": "uid-b"}}
     del life.session.objects[PATH]
-    life.process.child_arrays.on_update(life.session.put(PATH, second))
-    life.process.child_arrays.on_update(first)
+    life.process.evaluator.on_update(life.session.put(PATH, second))
+    life.process.evaluator.on_update(first)
+    assert life.process.evaluator.locate(array_key("ns", "uid-b"))
     assert life.process.child_arrays.has_ended("uid-a") is None
     assert life.process.child_arrays.has_ended("uid-b") is False
 

@@ -152,7 +152,7 @@ async def test_two_arrays_of_one_key_are_one_only_if_they_are_the_same() -> None
         ({"type_": "no type", "items": 1}, "type"),
         ({"type_": "thumb", "items": [float("nan")]}, "the items"),
         ({"type_": "thumb", "items": ["x" * 300_000]}, "put the items into a file"),
-        ({"type_": "thumb", "items": 1, "payload": "x" * 70_000}, "the payload"),
+        ({"type_": "thumb", "items": 1, "payload": "x" * 70_000}, "let the items say where"),
         ({"type_": "thumb", "items": 1, "chunk_size": 0}, "chunkSize"),
         (
             {"type_": "thumb", "items": 1, "max_failed": 1, "max_failed_percent": 1},

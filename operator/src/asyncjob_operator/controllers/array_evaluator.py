@@ -76,10 +76,10 @@ class ArrayEvaluator:
 
     def on_update(self, obj: JsonObject) -> None:
         """Store and evaluate an array, unless a newer version is known, or that it is deleted."""
-        meta = child(obj, "metadata")
-        if self._child_arrays.is_deleted(text(meta, "uid")):
-            return
-        self._child_arrays.on_update(obj)
+        meta, arrays = child(obj, "metadata"), self._child_arrays
+        arrays.on_update(obj)
+        if arrays.is_deleted(text(meta, "uid")) or arrays.has_ended(text(meta, "uid")) is None:
+            return  # late news: it is gone, or another has its name
         key = array_key(text(meta, "namespace"), text(meta, "uid"))
         known = self._views.get(key)
         if known and not is_newer(text(meta, "resourceVersion"), known.resource_version):

@@ -4,7 +4,7 @@ Its name, like those of child jobs, follows from the UID of its parent, so that 
 again finds the array that it has submitted.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +34,11 @@ while the job that has submitted it is unfinished, it is kept in any case."""
 
 _HOW_IT_RUNS: Final = ("chunkSize", "parallelism", "ttlSecondsAfterFinished")
 """May differ as the parent runs again, after an upgrade of its app: they are no content."""
+
+_TOO_LARGE_ADVICE: Final = {
+    "the items": "put the items into a file, and give its URI",
+    "the payload": "let the items say where the rest is",
+}
 
 Items = int | str | Sequence[object]
 """The items of an array: how many, the URI of a file, or the items themselves."""
@@ -118,7 +123,7 @@ def _checked(type_: str, what: str, value: object, most: int) -> Json:
         return normalize(value, what=what, max_bytes=most)
     except FreeJsonError as error:
         is_large = isinstance(error, TooManyBytesError)
-        way_out = "; put the items into a file, and give its URI" if is_large else ""
+        way_out = f"; {_TOO_LARGE_ADVICE[what]}" if is_large else ""
         raise SubmitRefusedError(f"array of type {type_!r}: {error}{way_out}") from error
 
 
@@ -127,10 +132,5 @@ def _check_spec(name: str, spec: Mapping[str, Json]) -> None:
         AsyncArraySpec.model_validate(spec)
     except ValidationError as error:
         raise SubmitRefusedError(f"array {name}: {describe_validation_error(error)}") from error
-    for wrong in _wrong_together(spec):
-        raise SubmitRefusedError(f"array {name}: {wrong}")
-
-
-def _wrong_together(spec: Mapping[str, Json]) -> Iterator[str]:
     if "maxFailed" in spec and "maxFailedPercent" in spec:
-        yield "give maxFailed or maxFailedPercent, not both"
+        raise SubmitRefusedError(f"array {name}: give maxFailed or maxFailedPercent, not both")
