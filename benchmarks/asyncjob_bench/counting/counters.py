@@ -61,10 +61,16 @@ class InstructionCount:
 
 @contextmanager
 def count_instructions(ours: tuple[str, ...] = OURS) -> Iterator[InstructionCount]:
-    """Count what this thread executes inside."""
-    count, before = InstructionCount(ours), sys.gettrace()
+    """Count what this thread executes inside.
+
+    No garbage is collected meanwhile: what that executes depends on what was done before.
+    """
+    count, before, collects = InstructionCount(ours), sys.gettrace(), gc.isenabled()
+    gc.disable()
     sys.settrace(count.call)
     try:
         yield count
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
