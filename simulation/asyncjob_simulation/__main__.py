@@ -103,7 +103,7 @@ class _Counted:
 @click.option("--seed", type=int, help="The first seed; a fresh one by default.")
 @click.option(
     "--profile",
-    type=click.Choice(list(Profile)),
+    type=click.Choice([one.value for one in Profile]),
     help="What the jobs do; by default each seed is simulated with each.",
 )
 @click.option("--minutes", type=float, help="Go on for so long.")

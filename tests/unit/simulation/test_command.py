@@ -19,13 +19,16 @@ def run(
     lives: int,
     counts: Counter[str],
     violations: Sequence[BrokenInvariant] = (),
+    profile: Profile | None = None,
 ) -> Result:
     def simulate(seed: int, options: Options) -> Outcome:
         return Outcome(seed, violations, "", counts, {}, (), 1.0, 1, options.profile)
 
     monkeypatch.setattr(command, "prepare_process", lambda: None)
     monkeypatch.setattr(command, "simulate", simulate)
-    return CliRunner().invoke(command.main, ["--seed", "7", "--lives", str(lives), "--no-story"])
+    chosen = [] if profile is None else ["--profile", profile.value]
+    words = ["--seed", "7", "--lives", str(lives), "--no-story", *chosen]
+    return CliRunner().invoke(command.main, words)
 
 
 def test_what_never_happened_in_many_simulations_fails_the_command(
@@ -48,3 +51,13 @@ def test_a_seed_that_fails_ends_the_command_with_what_repeats_it(
     assert result.exit_code == 1
     assert result.output.splitlines()[0] == "first seed: 7"
     assert "again: make simulate SEED=7 PROFILE=jobs" in result.output
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_what_repeats_a_seed_is_taken_as_it_is_printed(
+    monkeypatch: pytest.MonkeyPatch, profile: Profile
+) -> None:
+    result = run(monkeypatch, 1, Counter(), profile=profile)
+    assert result.exit_code == 0
+    assert f"{profile}: 1 simulations" in result.output
+    assert result.output.count(" simulations\n") == 1
