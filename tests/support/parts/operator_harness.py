@@ -42,21 +42,22 @@ class OperatorHarness:
     def restart(self) -> None:
         """Let a new operator begin, that has seen nothing yet."""
         session = cast("KubeSession", self.session)
-        made = self._made = evaluation(self.moment, options=self._options)
+        self.array_queue = DelayingQueue()
+        made = self._made = evaluation(
+            self.moment, options=self._options, evaluate_arrays_later=self.array_queue.add_all
+        )
         self.caches = made.caches
         self.delaying_queue, self.queue_stats = made.delaying_queue, made.queue_stats
         self.observer = observer = made.evaluator
         self.arrays = ArrayEvaluator(
             "me",
-            self.caches.chunks,
+            self.caches,
             self.moment,
             ignore,
-            jobs=self.caches.store,
-            child_arrays=self.caches.child_arrays,
-            delaying_queue=DelayingQueue(),
+            delaying_queue=self.array_queue,
             quarantine=quarantine(),
         )
-        updates = cache_updates(self.caches, observer, self.arrays.on_update)
+        updates = cache_updates(self.caches, observer, self.arrays.on_update, self.arrays.on_delete)
         self._actor = JobReconciler(
             session,
             observer,

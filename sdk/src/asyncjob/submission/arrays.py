@@ -16,7 +16,11 @@ from asyncjob.models.array import MAX_INLINE_BYTES, MAX_SHARED_PAYLOAD_BYTES
 from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.submission.errors import InvalidSubmissionError, field_problem
-from asyncjob.submission.validation import label_problems
+from asyncjob.submission.validation import (
+    dependency_problems,
+    label_problems,
+    time_problems,
+)
 
 _FINGERPRINT_LENGTH: Final = 32
 _METADATA_FIELDS: Final = ("name", "labels")
@@ -64,6 +68,8 @@ def check_array(submission: ArraySubmission, fields: Mapping[str, Json]) -> None
         *_source_problems(submission),
         *_json_problems(fields),
         *_limit_problems(submission),
+        *dependency_problems(submission.depends_on or (), submission.name, names.ARRAY_KIND),
+        *time_problems("notBefore", submission.not_before),
         *label_problems(submission.labels or {}),
     ]
     if wrong:

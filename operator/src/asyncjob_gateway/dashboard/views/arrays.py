@@ -21,7 +21,7 @@ from asyncjob_gateway.dashboard.formatting import (
 )
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.permissions import Permissions
-from asyncjob_gateway.dashboard.views.job import Fact
+from asyncjob_gateway.dashboard.views.job import Fact, dependency_fact
 from asyncjob_gateway.dashboard.views.rows import PhaseBadge
 
 MAX_RANGE_CHARACTERS: Final = 1000
@@ -189,7 +189,7 @@ def make_array_page(
         states=[replace(one, items=_cut(one.items)) for one in item_states(array)],
         unlisted=(status.failed_unlisted or 0) if status else 0,
         errors=(status.errors or []) if status else [],
-        facts=list(_facts(array, links)),
+        facts=list(_facts(array, links, now)),
         labels=[Fact(name, value) for name, value in sorted(array.labels.items())],
         payload=text,
         payload_was_cut=was_cut,
@@ -219,7 +219,7 @@ def _took(array: ArrayInfo) -> str:
     return format_duration((ended - began).total_seconds()) if began and ended else ""
 
 
-def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
+def _facts(array: ArrayInfo, links: Links, now: datetime) -> Iterator[Fact]:
     spec = array.spec
     yield Fact("Type", array.type)
     yield Fact("Queue", array.queue, links.jobs(queue=array.queue))
@@ -227,6 +227,9 @@ def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
         return
     if spec.priority:
         yield Fact("Priority", str(spec.priority))
+    if spec.not_before:
+        yield Fact("Not before", time=display_time(spec.not_before, now))
+    yield from (dependency_fact(one, links) for one in spec.depends_on or ())
     yield Fact("Items in a chunk", f"{spec.chunk_size:,}")
     yield Fact("Chunks at once", f"at most {spec.parallelism:,}")
     if spec.max_failed is not None:

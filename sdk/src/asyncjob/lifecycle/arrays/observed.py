@@ -6,6 +6,7 @@ from typing import Final
 
 from asyncjob.lifecycle.arrays.chunks import ChunkReport
 from asyncjob.lifecycle.arrays.item_index import ItemIndex
+from asyncjob.lifecycle.arrays.phases import ArrayReason
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 
@@ -49,6 +50,14 @@ class ChunkOutcome:
     """What an index job has found, if it has succeeded and can be understood."""
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayGate:
+    """Why an array may not start yet; with DEPENDENCY_FAILED it never will."""
+
+    reason: ArrayReason
+    message: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedArray:
     """An array and what is known of its chunks."""
@@ -65,6 +74,9 @@ class ObservedArray:
 
     oversize: str = ""
     """Why its payload or items are too large to be run, if they are."""
+
+    gate: ArrayGate | None = None
+    """What keeps it from starting, if anything does; None once it has started."""
 
     def uid_of(self, entry: OpenChunkEntry) -> str | None:
         """Return the UID of a chunk's job, GONE, or None while it is not known to exist."""
