@@ -7,9 +7,17 @@ from typing import Any, cast
 
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
-from asyncjob.names import JOB_KIND, PARENT_LABEL, array_path, job_path
+from asyncjob.names import (
+    ARRAY_KIND,
+    ARRAY_LABEL,
+    JOB_KIND,
+    PARENT_LABEL,
+    array_path,
+    job_path,
+)
 from asyncjob_operator.components import cache_updates
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
+from asyncjob_operator.controllers.array_reconciler import ArrayReconciler
 from asyncjob_operator.controllers.events import EventRecorder
 from asyncjob_operator.controllers.job_reconciler import JobReconciler
 from asyncjob_operator.controllers.preconditions import PreconditionChecker
@@ -43,6 +51,7 @@ class OperatorHarness:
         """Let a new operator begin, that has seen nothing yet."""
         session = cast("KubeSession", self.session)
         self.array_queue = DelayingQueue()
+        self._wanted_arrays = set[str]()
         made = self._made = evaluation(
             self.moment, options=self._options, evaluate_arrays_later=self.array_queue.add_all
         )
@@ -53,17 +62,32 @@ class OperatorHarness:
             "me",
             self.caches,
             self.moment,
-            ignore,
+            self._wanted_arrays.add,
             delaying_queue=self.array_queue,
             quarantine=quarantine(),
+            missing_timeout=self._options.missing_dependency_timeout,
         )
         updates = cache_updates(self.caches, observer, self.arrays.on_update, self.arrays.on_delete)
+        preconditions = PreconditionChecker(session, updates, lambda: self.now)
+        events = EventRecorder(session, "me", self.moment, self.metrics, quarantine())
+        self._array_actor = ArrayReconciler(
+            session,
+            self.arrays,
+            preconditions=preconditions,
+            backoff=ItemBackoff(1.0, 60.0),
+            events=events,
+            metrics=self.metrics,
+            leads=lambda: True,
+            on_job=lambda obj: observer.on_update(obj, just_changed=True),
+            on_job_gone=observer.on_delete,
+            clock=lambda: self.now,
+        )
         self._actor = JobReconciler(
             session,
             observer,
-            preconditions=PreconditionChecker(session, updates, lambda: self.now),
+            preconditions=preconditions,
             backoff=ItemBackoff(1.0, 60.0),
-            events=EventRecorder(session, "me", self.moment, self.metrics, quarantine()),
+            events=events,
             metrics=self.metrics,
             leads=lambda: True,
             on_recovered=ignore,
@@ -72,6 +96,13 @@ class OperatorHarness:
         for obj in self.session.objects.values():
             if obj["kind"] == JOB_KIND:
                 observer.on_update(obj, just_changed=False)
+
+    def list_arrays(self) -> None:
+        """Let the operator list all arrays, as it does after the jobs."""
+        for obj in self.session.objects.values():
+            if obj["kind"] == ARRAY_KIND:
+                self.arrays.on_update(obj)
+        self.arrays.on_listed(None)
 
     def moment(self) -> Now:
         """Return now."""
@@ -103,9 +134,44 @@ class OperatorHarness:
         obj = raw_array(name)
         obj["metadata"] |= {"uid": f"uid-{name}", "labels": {PARENT_LABEL: f"uid-{parent}"}}
         obj["status"] = {"phase": phase, **status}
+        self._put_array(name, obj)
+
+    def create_array(self, name: str, *needs: Any, **spec: Any) -> None:
+        """Create an array of two items; `needs` are names of jobs or entries of dependsOn."""
+        entries = [{"name": need} if isinstance(need, str) else need for need in needs]
+        waits = {"dependsOn": entries} if entries else {}
+        obj = raw_array(name, items={"count": 2}, **waits, **spec)
+        obj["metadata"]["uid"] = f"uid-{name}"
+        self._put_array(name, obj)
+
+    def ask_array(self, name: str, **controls: Any) -> None:
+        """Change what a user may change of an array."""
+        obj = self.get_array(name)
+        self._put_array(name, {**obj, "spec": {**obj["spec"], **controls}})
+
+    def get_array(self, name: str) -> Object:
+        """Return an array as the server has it."""
+        return self.session.objects[array_path("ns", name)]
+
+    def _put_array(self, name: str, obj: Object) -> None:
         stored = self.session.put(array_path("ns", name), obj)
         if not self.blind:
             self.arrays.on_update(stored)
+
+    def chunks(self) -> list[str]:
+        """Return the names of the chunks that exist."""
+        jobs = [obj for obj in self.session.objects.values() if obj["kind"] == JOB_KIND]
+        return [
+            obj["metadata"]["name"]
+            for obj in jobs
+            if ARRAY_LABEL in obj["metadata"].get("labels", {})
+        ]
+
+    def array_state(self, name: str) -> str:
+        """Return phase, reason and message of an array in a line."""
+        status = self.get_array(name)["status"]
+        words = (status.get(field, "") for field in ("phase", "reason", "message"))
+        return " ".join(filter(None, words))
 
     def delete_array(self, name: str) -> None:
         """Delete an array."""
@@ -149,10 +215,22 @@ class OperatorHarness:
     async def settle(self) -> None:
         """Let the operator act until it has nothing more to do for now."""
         for _ in range(STEPS):
-            if not self._made.queued:
+            if not self._made.queued and not await self._settle_arrays():
                 return
-            await self.act(next(iter(self._made.queued)))
+            for uid in list(self._made.queued)[:1]:
+                await self.act(uid)
         raise AssertionError(f"never settles: {self._made.queued}")
+
+    async def _settle_arrays(self) -> bool:
+        """Let the operator act on the arrays for which something is due; False if for none."""
+        for key in self.array_queue.pop_due(self.now, STEPS):
+            self.arrays.evaluate(key)
+        wanted = sorted(self._wanted_arrays)
+        self._wanted_arrays.clear()
+        for key in wanted:
+            await self._array_actor.reconcile(key)
+            self.arrays.evaluate(key)
+        return bool(wanted)
 
     async def act(self, uid: str) -> None:
         """Let the operator act on one job, if it has anything to do about it."""

@@ -260,10 +260,11 @@ class DependencyGraph:
 
     def _dependency_state(self, namespace: str, dependency: DependencyView) -> DependencyState:
         uid = self._uid_of(namespace, dependency)
+        if dependency.kind == ARRAY_KIND:
+            array = self._arrays.find(uid) if uid else None
+            unlisted = array is None and not self._arrays.are_listed(namespace)
+            return DependencyState(dependency, array, unlisted=unlisted)
         related = self._related_job(uid) if uid else None
-        if related is None and dependency.kind == ARRAY_KIND:
-            unlisted = not self._arrays.are_listed(namespace)
-            return DependencyState(dependency, unlisted=unlisted)
         if related is None or uid is None or not dependency.children:
             return DependencyState(dependency, related)
         children = self._relations.children_status((namespace, uid))

@@ -4,9 +4,11 @@ The API server adds up the counts itself, from the items that each part of the s
 writer can lose an item or count one twice, whatever it got wrong.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from asyncjob.names import ARRAYS, GROUP, VERSION
+from asyncjob.rules.job_spec import SHAPE_DEPENDENCIES
 from asyncjob.rules.policy import MAY_OPERATE, AdmissionPolicy, PolicyTarget
 from asyncjob.rules.rule import Rule, cel_and, cel_list
 
@@ -58,6 +60,7 @@ ARRAY_ONE_LIMIT: Final = Rule(
     "!has(self.maxFailed) || !has(self.maxFailedPercent)",
 )
 
+ARRAY_DEPENDENCIES: Final = replace(SHAPE_DEPENDENCIES, id="array.dependencies")
 ARRAY_DEPENDS_ON_OTHERS: Final = Rule(
     "array.depends-on-others",
     "An array cannot depend on itself.",

@@ -59,17 +59,16 @@ def _join(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def broken_dependency_rules(spec: JsonObject) -> Iterator[Rule]:
-    """Yield the rules that `dependsOn` of a job or an array breaks."""
+def broken_dependency_rules(spec: JsonObject, twice: Rule) -> Iterator[Rule]:
+    """Yield the rules that `dependsOn` of a job or an array breaks; `twice`: that none is double."""
     entries = [as_object(one) for one in items(spec, "dependsOn")]
     for entry in entries:
-        if ("name" in entry) == ("array" in entry) or (
-            "array" in entry and flag(entry, "children")
-        ):
+        one = ("name" in entry) != ("array" in entry)
+        if not one or ("array" in entry and flag(entry, "children")):
             yield job_spec.SHAPE_DEPENDENCY
     names = [(text(entry, "name"), text(entry, "array")) for entry in entries]
     if len(set(names)) < len(names):
-        yield job_spec.SHAPE_DEPENDENCIES
+        yield twice
 
 
 def depends_on_itself(spec: JsonObject, name: str, field: str) -> bool:

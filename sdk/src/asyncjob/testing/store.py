@@ -154,7 +154,7 @@ def _broken_shape_rules(spec: JsonObject) -> Iterator[Rule]:
     start, end = text(spec, "notBefore"), text(spec, "notAfter")
     if start and end and parse_timestamp(end) <= parse_timestamp(start):
         yield job_spec.SHAPE_DEADLINE
-    yield from broken_dependency_rules(spec)
+    yield from broken_dependency_rules(spec, job_spec.SHAPE_DEPENDENCIES)
     if "payloadFrom" in spec and len(as_object(spec["payloadFrom"])) != 1:
         yield job_spec.SHAPE_ONE_SOURCE
     retry = as_object(spec.get("retryPolicy"))

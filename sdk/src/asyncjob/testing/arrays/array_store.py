@@ -31,7 +31,7 @@ def check_new_array(name: str, spec: JsonObject) -> None:
         raise _broken(array_policies.ARRAY_ONE_SOURCE)
     if "maxFailed" in spec and "maxFailedPercent" in spec:
         raise _broken(array_policies.ARRAY_ONE_LIMIT)
-    for rule in broken_dependency_rules(spec):
+    for rule in broken_dependency_rules(spec, array_policies.ARRAY_DEPENDENCIES):
         raise _broken(rule)
     if depends_on_itself(spec, name, "array"):
         raise invalid_error(
