@@ -44,6 +44,7 @@ class OperatorHarness:
     ) -> None:
         self.session, self.now, self.blind = session or FakeSession(), 0.0, False
         self.metrics = OperatorMetrics()
+        self._created_arrays = set[str]()
         self._options = options or DecisionOptions()
         self.restart()
 
@@ -130,7 +131,7 @@ class OperatorHarness:
             self.observer.on_update(stored, just_changed=True)
 
     def store_array(self, name: str, phase: str, parent: str = "", **status: Any) -> None:
-        """Store an array as it is to be."""
+        """Store an array as it is to be; the operator leaves it as it is."""
         obj = raw_array(name)
         obj["metadata"] |= {"uid": f"uid-{name}", "labels": {PARENT_LABEL: f"uid-{parent}"}}
         obj["status"] = {"phase": phase, **status}
@@ -142,6 +143,7 @@ class OperatorHarness:
         waits = {"dependsOn": entries} if entries else {}
         obj = raw_array(name, items={"count": 2}, **waits, **spec)
         obj["metadata"]["uid"] = f"uid-{name}"
+        self._created_arrays.add(f"ns/uid-{name}")
         self._put_array(name, obj)
 
     def ask_array(self, name: str, **controls: Any) -> None:
@@ -222,10 +224,10 @@ class OperatorHarness:
         raise AssertionError(f"never settles: {self._made.queued}")
 
     async def _settle_arrays(self) -> bool:
-        """Let the operator act on the arrays for which something is due; False if for none."""
+        """Let the operator act on created arrays for which something is due; False if for none."""
         for key in self.array_queue.pop_due(self.now, STEPS):
             self.arrays.evaluate(key)
-        wanted = sorted(self._wanted_arrays)
+        wanted = sorted(self._wanted_arrays & self._created_arrays)
         self._wanted_arrays.clear()
         for key in wanted:
             await self._array_actor.reconcile(key)

@@ -60,7 +60,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 def broken_dependency_rules(spec: JsonObject, twice: Rule) -> Iterator[Rule]:
-    """Yield the rules that `dependsOn` of a job or an array breaks; `twice`: that none is double."""
+    """Yield the rules that a `dependsOn` breaks; `twice` is the one that none is named twice."""
     entries = [as_object(one) for one in items(spec, "dependsOn")]
     for entry in entries:
         one = ("name" in entry) != ("array" in entry)
