@@ -1,0 +1,89 @@
+"""What counts as a claim before a job's dependencies have ended, and what does not."""
+
+from typing import Any
+
+import pytest
+
+from asyncjob_simulation.gate_rules import NEWS_SECONDS, GateRules
+from support.in_memory.memory import Clock
+
+FIRST, AFTER = "first", "after"
+
+
+class Told:
+    """Rules that are told of versions one by one."""
+
+    def __init__(self, outcome: str = "Any") -> None:
+        self.clock = Clock(1000.0)
+        self.rules = GateRules(self.clock)
+        self.outcome = outcome
+
+    def tell(self, name: str, *phases: str) -> None:
+        for phase in phases:
+            self.rules.take(self._job(name, phase))
+
+    def claim(self) -> list[str]:
+        job = self._job(AFTER, "Running")
+        self.rules.take(job)
+        return [promise for promise, _ in self.rules.broken_by_claim(job)]
+
+    def _job(self, name: str, phase: str) -> Any:
+        depends = [{"name": FIRST, "outcome": self.outcome}] if name == AFTER else []
+        meta = {"name": name, "uid": f"uid of {name}"}
+        return {"metadata": meta, "spec": {"dependsOn": depends}, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "phase", "broken"),
+    [
+        pytest.param("Any", "DeadLetter", False, id="any end"),
+        pytest.param("Any", "Running", True, id="no end"),
+        pytest.param("Succeeded", "Succeeded", False, id="success"),
+        pytest.param("Succeeded", "DeadLetter", True, id="another end"),
+    ],
+)
+def test_a_job_is_let_through_once_what_it_depends_on_has_ended(
+    outcome: str, phase: str, broken: bool
+) -> None:
+    told = Told(outcome)
+    told.tell(FIRST, "Queued", phase)
+    told.tell(AFTER, "Pending", "Queued")
+    assert told.claim() == ["dependencies first"] * broken
+
+
+def test_a_dead_letter_that_is_redriven_holds_nobody_back_who_was_let_through() -> None:
+    told = Told()
+    told.tell(FIRST, "DeadLetter")
+    told.tell(AFTER, "Pending", "Queued")
+    told.tell(FIRST, "Pending")
+    told.clock.now += 10 * NEWS_SECONDS
+    assert not told.claim()
+
+
+@pytest.mark.parametrize("seconds", [NEWS_SECONDS - 1, NEWS_SECONDS + 1])
+def test_an_operator_may_learn_of_a_redrive_late_but_not_for_good(seconds: float) -> None:
+    told = Told()
+    told.tell(FIRST, "DeadLetter", "Pending")
+    told.clock.now += seconds
+    told.tell(AFTER, "Pending", "Queued")
+    assert told.claim() == ["dependencies first"] * (seconds > NEWS_SECONDS)
+
+
+def test_who_was_taken_back_is_let_through_anew() -> None:
+    told = Told()
+    told.tell(FIRST, "DeadLetter")
+    told.tell(AFTER, "Pending", "Queued")
+    told.tell(FIRST, "Queued")
+    told.clock.now += 2 * NEWS_SECONDS
+    told.tell(AFTER, "Pending", "Queued")
+    assert told.claim() == ["dependencies first"]
+
+
+def test_a_redriven_job_waits_again() -> None:
+    told = Told()
+    told.tell(FIRST, "DeadLetter")
+    told.tell(AFTER, "Queued", "DeadLetter")
+    told.tell(FIRST, "Queued")
+    told.clock.now += 2 * NEWS_SECONDS
+    told.tell(AFTER, "Queued")
+    assert told.claim() == ["dependencies first"]
