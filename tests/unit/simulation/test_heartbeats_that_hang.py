@@ -10,7 +10,7 @@ from asyncjob_simulation.handlers import HandlerCalls
 from asyncjob_simulation.processes import HEARTBEAT
 from asyncjob_simulation.quiet_cluster import Object, QuietCluster
 from asyncjob_worker.cli import WorkerExitCode
-from support.driven.waiting_jobs import played
+from support.driven.waiting_jobs import played, until
 
 HUNG_SECONDS = 60.0
 
@@ -44,8 +44,7 @@ def test_a_worker_whose_heartbeat_thread_hangs_restarts_unless_it_is_to_end(
 
         cluster.cluster.on_end = on_end
         cluster.submit("job", "long")
-        while cluster.last_status["job"]["phase"] != "Running":
-            await asyncio.sleep(1)
+        await until(cluster, lambda status: status["phase"] == "Running", name="job")
         process = cluster.worker.process
         assert process is not None
         if is_asked_to_end:
