@@ -10,8 +10,8 @@ from support.in_memory.memory import Clock
 FIRST, AFTER = "first", "after"
 
 
-class Told:
-    """Rules that are told of versions one by one."""
+class Versions:
+    """Rules that learn of versions one by one."""
 
     def __init__(self, outcome: str = "Any") -> None:
         self.clock = Clock(1000.0)
@@ -45,45 +45,45 @@ class Told:
 def test_a_job_is_let_through_once_what_it_depends_on_has_ended(
     outcome: str, phase: str, broken: bool
 ) -> None:
-    told = Told(outcome)
-    told.tell(FIRST, "Queued", phase)
-    told.tell(AFTER, "Pending", "Queued")
-    assert told.claim() == ["dependencies first"] * broken
+    versions = Versions(outcome)
+    versions.tell(FIRST, "Queued", phase)
+    versions.tell(AFTER, "Pending", "Queued")
+    assert versions.claim() == ["dependencies first"] * broken
 
 
 def test_a_dead_letter_that_is_redriven_holds_nobody_back_who_was_let_through() -> None:
-    told = Told()
-    told.tell(FIRST, "DeadLetter")
-    told.tell(AFTER, "Pending", "Queued")
-    told.tell(FIRST, "Pending")
-    told.clock.now += 10 * NEWS_SECONDS
-    assert not told.claim()
+    versions = Versions()
+    versions.tell(FIRST, "DeadLetter")
+    versions.tell(AFTER, "Pending", "Queued")
+    versions.tell(FIRST, "Pending")
+    versions.clock.now += 10 * NEWS_SECONDS
+    assert not versions.claim()
 
 
 @pytest.mark.parametrize("seconds", [NEWS_SECONDS - 1, NEWS_SECONDS + 1])
 def test_an_operator_may_learn_of_a_redrive_late_but_not_for_good(seconds: float) -> None:
-    told = Told()
-    told.tell(FIRST, "DeadLetter", "Pending")
-    told.clock.now += seconds
-    told.tell(AFTER, "Pending", "Queued")
-    assert told.claim() == ["dependencies first"] * (seconds > NEWS_SECONDS)
+    versions = Versions()
+    versions.tell(FIRST, "DeadLetter", "Pending")
+    versions.clock.now += seconds
+    versions.tell(AFTER, "Pending", "Queued")
+    assert versions.claim() == ["dependencies first"] * (seconds > NEWS_SECONDS)
 
 
-def test_who_was_taken_back_is_let_through_anew() -> None:
-    told = Told()
-    told.tell(FIRST, "DeadLetter")
-    told.tell(AFTER, "Pending", "Queued")
-    told.tell(FIRST, "Queued")
-    told.clock.now += 2 * NEWS_SECONDS
-    told.tell(AFTER, "Pending", "Queued")
-    assert told.claim() == ["dependencies first"]
+def test_who_was_taken_back_is_let_through_again() -> None:
+    versions = Versions()
+    versions.tell(FIRST, "DeadLetter")
+    versions.tell(AFTER, "Pending", "Queued")
+    versions.tell(FIRST, "Queued")
+    versions.clock.now += 2 * NEWS_SECONDS
+    versions.tell(AFTER, "Pending", "Queued")
+    assert versions.claim() == ["dependencies first"]
 
 
 def test_a_redriven_job_waits_again() -> None:
-    told = Told()
-    told.tell(FIRST, "DeadLetter")
-    told.tell(AFTER, "Queued", "DeadLetter")
-    told.tell(FIRST, "Queued")
-    told.clock.now += 2 * NEWS_SECONDS
-    told.tell(AFTER, "Queued")
-    assert told.claim() == ["dependencies first"]
+    versions = Versions()
+    versions.tell(FIRST, "DeadLetter")
+    versions.tell(AFTER, "Queued", "DeadLetter")
+    versions.tell(FIRST, "Queued")
+    versions.clock.now += 2 * NEWS_SECONDS
+    versions.tell(AFTER, "Queued")
+    assert versions.claim() == ["dependencies first"]
