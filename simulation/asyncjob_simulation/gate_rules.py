@@ -25,7 +25,10 @@ class GateRules:
     """The true time, in seconds since the epoch."""
 
     _phases: dict[str, str] = field(default_factory=dict)
-    """The last phase of each job that there was, by name."""
+    """The last phase of each job that there was, by name; those that are gone keep it."""
+
+    _uids: dict[str, str] = field(default_factory=dict)
+    """The UID of the job that has a name, or had it last."""
 
     _redriven_at: dict[str, float] = field(default_factory=dict)
     _let_through: set[str] = field(default_factory=set)
@@ -34,12 +37,13 @@ class GateRules:
     def take(self, job: Object) -> None:
         """Learn of a new version of a job, before a claim that it may be is judged."""
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
-        status = job.get("status") or {}
-        before, phase = self._phases.get(name, ""), status.get("phase", "")
-        self._phases[name] = phase
-        if before in ENDED and phase not in ENDED:
+        before = self._phases.get(name, "") if self._uids.get(name) == uid else ""
+        phase = (job.get("status") or {}).get("phase", "")
+        self._phases[name], self._uids[name] = phase, uid
+        is_redriven = before in ENDED and phase not in ENDED
+        if is_redriven:
             self._redriven_at[name] = self.wall()
-        if (before in ENDED and phase not in ENDED) or (before, phase) == ("Queued", "Pending"):
+        if is_redriven or (before, phase) == ("Queued", "Pending"):
             self._let_through.discard(uid)
         if phase == "Queued" and not self._unmet(job["spec"], since=self.wall() - NEWS_SECONDS):
             self._let_through.add(uid)

@@ -1,10 +1,11 @@
 """What counts as a claim before a job's dependencies have ended, and what does not."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from asyncjob_simulation.gate_rules import NEWS_SECONDS, GateRules
+from asyncjob_simulation.gate_rules import CLOCK_TOLERANCE, NEWS_SECONDS, GateRules
 from support.in_memory.memory import Clock
 
 FIRST, AFTER = "first", "after"
@@ -17,6 +18,7 @@ class Versions:
         self.clock = Clock(1000.0)
         self.rules = GateRules(self.clock)
         self.outcome = outcome
+        self.incarnation = 1
 
     def tell(self, name: str, *phases: str) -> None:
         for phase in phases:
@@ -29,7 +31,7 @@ class Versions:
 
     def _job(self, name: str, phase: str) -> Any:
         depends = [{"name": FIRST, "outcome": self.outcome}] if name == AFTER else []
-        meta = {"name": name, "uid": f"uid of {name}"}
+        meta = {"name": name, "uid": f"{name} {self.incarnation}"}
         return {"metadata": meta, "spec": {"dependsOn": depends}, "status": {"phase": phase}}
 
 
@@ -69,21 +71,38 @@ def test_an_operator_may_learn_of_a_redrive_late_but_not_for_good(seconds: float
     assert versions.claim() == ["dependencies first"] * (seconds > NEWS_SECONDS)
 
 
-def test_who_was_taken_back_is_let_through_again() -> None:
+@pytest.mark.parametrize(
+    ("before", "again"),
+    [
+        pytest.param(("Pending", "Queued"), ("Pending", "Queued"), id="held back"),
+        pytest.param(("Queued", "DeadLetter"), ("Queued",), id="redriven"),
+    ],
+)
+def test_who_waits_again_has_to_be_let_through_again(
+    before: tuple[str, ...], again: tuple[str, ...]
+) -> None:
     versions = Versions()
     versions.tell(FIRST, "DeadLetter")
-    versions.tell(AFTER, "Pending", "Queued")
+    versions.tell(AFTER, *before)
     versions.tell(FIRST, "Queued")
     versions.clock.now += 2 * NEWS_SECONDS
+    versions.tell(AFTER, *again)
+    assert versions.claim() == ["dependencies first"]
+
+
+def test_another_job_of_the_name_is_no_redrive() -> None:
+    versions = Versions()
+    versions.tell(FIRST, "DeadLetter")
+    versions.incarnation += 1
+    versions.tell(FIRST, "Pending")
     versions.tell(AFTER, "Pending", "Queued")
     assert versions.claim() == ["dependencies first"]
 
 
-def test_a_redriven_job_waits_again() -> None:
+@pytest.mark.parametrize("early", [CLOCK_TOLERANCE - 1, CLOCK_TOLERANCE + 1])
+def test_a_claim_before_the_start_time_is_seen(early: float) -> None:
     versions = Versions()
-    versions.tell(FIRST, "DeadLetter")
-    versions.tell(AFTER, "Queued", "DeadLetter")
-    versions.tell(FIRST, "Queued")
-    versions.clock.now += 2 * NEWS_SECONDS
-    versions.tell(AFTER, "Queued")
-    assert versions.claim() == ["dependencies first"]
+    start = datetime.fromtimestamp(versions.clock() + early, UTC).isoformat()
+    job = {"metadata": {"uid": "uid"}, "spec": {"notBefore": start}}
+    broken = [promise for promise, _ in versions.rules.broken_by_claim(job)]
+    assert broken == ["not before its time"] * (early > CLOCK_TOLERANCE)
