@@ -67,6 +67,43 @@ async def test_an_array_starts_at_its_time(harness: OperatorHarness) -> None:
     assert harness.array_state("thumbs") == "Running"
 
 
+async def test_until_its_time_nothing_is_asked_of_what_an_array_depends_on(
+    harness: OperatorHarness,
+) -> None:
+    harness.create("fetch")
+    harness.create_array("thumbs", "fetch", notBefore=stamp(300))
+    harness.create_array("lost", "nowhere", notBefore=stamp(300))
+    harness.end("fetch", "DeadLetter", "RetriesExhausted")
+    await harness.pass_time(200)
+    assert status(harness)["reason"] == status(harness, "lost")["reason"] == "NotBefore"
+    harness.change_spec("fetch", redrive=1)
+    await harness.pass_time(101)
+    assert harness.array_state("thumbs") == f"{WAITS}fetch"
+    assert harness.array_state("lost") == f"{WAITS}nowhere (does not exist)"
+    await harness.pass_time(59)
+    assert status(harness, "lost")["phase"] == "Pending"
+    await harness.pass_time(2)
+    assert status(harness, "lost")["reason"] == "DependencyFailed"
+
+
+async def test_a_name_may_be_that_of_a_job_and_of_an_array(harness: OperatorHarness) -> None:
+    harness.create("fetch")
+    harness.store_array("fetch", "Succeeded")
+    harness.create("resize")
+    harness.store_array("resize", "Running")
+    harness.create_array("thumbs", "fetch")
+    harness.create_array("other", {"array": "resize"})
+    harness.create_array("both", "fetch", {"array": "fetch"})
+    harness.end("resize")
+    await harness.pass_time(1)
+    assert harness.array_state("thumbs") == harness.array_state("both") == f"{WAITS}fetch"
+    assert harness.array_state("other") == f"{WAITS}array resize"
+    harness.end("fetch")
+    harness.store_array("resize", "Succeeded")
+    await harness.pass_time(1)
+    assert [harness.array_state(name) for name in ("thumbs", "other", "both")] == ["Running"] * 3
+
+
 async def test_an_array_waits_for_an_array(harness: OperatorHarness) -> None:
     harness.create_array("thumbs", {"array": "fetch"})
     harness.store_array("fetch", "Running")
@@ -98,6 +135,49 @@ async def test_a_failed_dependency_fails_an_array_which_waits_again_once_it_is_r
     harness.end("fetch")
     await harness.pass_time(1)
     assert harness.array_state("thumbs") == "Running"
+
+
+async def test_an_array_that_is_redriven_before_what_it_depends_on_fails_once_more(
+    harness: OperatorHarness,
+) -> None:
+    harness.store_array("fetch", "Failed", reason="ItemsFailed")
+    harness.create_array("thumbs", {"array": "fetch"})
+    await harness.pass_time(1)
+    harness.ask_array("thumbs", redrive=1)
+    await harness.pass_time(1)
+    await harness.pass_time(1)
+    assert harness.array_state("thumbs") == f"{FAILED}array fetch has failed (ItemsFailed)"
+    assert status(harness)["redrives"] == 1
+    harness.store_array("fetch", "Succeeded")
+    harness.ask_array("thumbs", redrive=2)
+    await harness.pass_time(1)
+    await harness.pass_time(1)
+    assert harness.array_state("thumbs").startswith("Running Redriven")
+
+
+async def test_a_failed_dependency_fails_an_array_that_is_suspended(
+    harness: OperatorHarness,
+) -> None:
+    harness.create("fetch")
+    harness.create_array("thumbs", "fetch", suspend=True)
+    await harness.pass_time(1)
+    harness.end("fetch", "Cancelled", "CancelRequested")
+    await harness.pass_time(1)
+    assert harness.array_state("thumbs") == f"{FAILED}fetch was cancelled (CancelRequested)"
+
+
+async def test_a_job_that_is_deleted_is_waited_for_as_one_that_never_was(
+    harness: OperatorHarness,
+) -> None:
+    harness.create("fetch")
+    harness.create_array("thumbs", "fetch")
+    await harness.pass_time(1)
+    harness.delete("fetch")
+    await harness.pass_time(1)
+    await harness.pass_time(58)
+    assert harness.array_state("thumbs") == f"{WAITS}fetch (does not exist)"
+    await harness.pass_time(2)
+    assert status(harness)["reason"] == "DependencyFailed"
 
 
 async def test_what_never_comes_fails_an_array_but_not_while_it_is_suspended(
@@ -184,6 +264,13 @@ async def test_jobs_and_arrays_that_wait_for_one_another_are_given_up(
     for name, way in ways.items():
         assert harness.state(name) == f"DeadLetter DependencyFailed {words}{way}"
     assert harness.array_state("b") == f"Failed DependencyFailed {words}array b → c → a → array b"
+
+
+async def test_an_array_that_waits_for_itself_is_given_up(harness: OperatorHarness) -> None:
+    harness.create_array("thumbs", {"array": "thumbs"})  # past the rule that refuses it
+    await harness.pass_time(1)
+    words = "jobs wait for one another: array thumbs → array thumbs"
+    assert harness.array_state("thumbs") == f"{FAILED}{words}"
 
 
 async def test_a_job_and_an_array_are_kept_while_an_array_waits_for_them(

@@ -72,6 +72,19 @@ async def test_an_array_starts_at_its_time_and_no_sooner(cluster: FakeCluster) -
     assert array.phase is ArrayPhase.SUCCEEDED
 
 
+async def test_until_its_time_an_array_asks_nothing_of_what_it_depends_on(
+    row: Row, cluster: FakeCluster
+) -> None:
+    row.is_failing = True
+    at = cluster.clock.now + timedelta(seconds=60)
+    array = await cluster.submit_array("item", 1, depends_on=["first"], not_before=at)
+    await cluster.submit("note", name="first")
+    await cluster.advance(59)
+    assert array.reason is ArrayReason.NOT_BEFORE
+    await cluster.advance(1)
+    assert array.reason is ArrayReason.DEPENDENCY_FAILED
+
+
 async def test_what_cannot_start_fails_and_waits_again_once_it_is_redriven(
     row: Row, cluster: FakeCluster
 ) -> None:

@@ -20,7 +20,7 @@ from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.jobs import KnownJob, is_newer
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
-from asyncjob_operator.core.arrays.gates import check_start
+from asyncjob_operator.core.arrays.gates import check_start, time_ahead
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArraySnapshot,
@@ -227,10 +227,11 @@ class ArrayEvaluator:
         self, memory: ArrayMemory, array: ArrayView, dependencies: Dependencies
     ) -> Missing:
         """Return since when something has not existed that the array waits for."""
-        if not dependencies.missing or array.suspend:
+        now = self._now()
+        if not dependencies.missing or array.suspend or time_ahead(array, now):
             memory.missing_since = None
         elif memory.missing_since is None:
-            memory.missing_since = self._now().monotonic
+            memory.missing_since = now.monotonic
         return Missing(memory.missing_since, self._missing_timeout)
 
     def parent_of(self, array: ArrayView) -> KnownJob | None:

@@ -1,6 +1,7 @@
 """What an array waits for before its first chunk is cut: its `notBefore` and its `dependsOn`.
 
-As for jobs: once it has started, neither matters any more.
+As for jobs: until its time nothing is asked of its dependencies, and once it has started neither
+matters any more.
 """
 
 from dataclasses import dataclass
@@ -44,19 +45,20 @@ def check_start(
     over = array.state.has_started or array.state.phase in ENDED_ARRAY_PHASES
     if over or not array.gated:
         return MAY_START
+    if time := time_ahead(array, now):
+        gate = ArrayGate(ArrayReason.NOT_BEFORE, f"starts at {time}")
+        return StartCheck(gate, now.recheck_at(time))
     failed = dependency_failure(dependencies, array.namespace, missing, now)
     if isinstance(failed, DependencyFailure):
         gate = ArrayGate(ArrayReason.DEPENDENCY_FAILED, failed.message)
         return StartCheck(gate, precondition=failed.precondition)
-    until = failed.until if failed else None
-    if array.not_before and now.seconds_until(array.not_before) > 0:
-        gate = ArrayGate(ArrayReason.NOT_BEFORE, f"starts at {array.not_before}")
-        return StartCheck(gate, _earlier(until, now.recheck_at(array.not_before)))
     if dependencies.unmet:
-        message = waiting_message(dependencies.unmet)
-        return StartCheck(ArrayGate(ArrayReason.WAITING_FOR_DEPENDENCY, message), until)
+        gate = ArrayGate(ArrayReason.WAITING_FOR_DEPENDENCY, waiting_message(dependencies.unmet))
+        return StartCheck(gate, failed.until if failed else None)
     return StartCheck(precondition=children_precondition(dependencies, array.namespace))
 
 
-def _earlier(first: float | None, other: float) -> float:
-    return other if first is None else min(first, other)
+def time_ahead(array: ArrayView, now: Now) -> str | None:
+    """Return the `notBefore` of an array as long as it lies ahead."""
+    time = array.not_before
+    return time if time is not None and now.seconds_until(time) > 0 else None

@@ -125,7 +125,7 @@ def redrive(array: ArrayView) -> ArrayState:
             state,
             phase=ArrayPhase.PENDING,
             reason=ArrayReason.REDRIVEN,
-            message="nothing of it has been run: it starts anew",
+            message="nothing of it has been run yet: it waits and starts again",
             completion_time=None,
         )
     requeued = state.requeued | state.failed_items

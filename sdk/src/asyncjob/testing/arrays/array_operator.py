@@ -78,11 +78,11 @@ class FakeArrayOperator:
 
     def _gate(self, record: ArrayRecord) -> ArrayGate | None:
         array = record.view
+        if self._starts_at(array) is not None:
+            return ArrayGate(ArrayReason.NOT_BEFORE, f"starts at {array.not_before}")
         check = check_dependencies(array.pending_dependencies, self._find)
         if check.failed:
             return ArrayGate(ArrayReason.DEPENDENCY_FAILED, check.failed)
-        if self._starts_at(array) is not None:
-            return ArrayGate(ArrayReason.NOT_BEFORE, f"starts at {array.not_before}")
         if check.waiting:
             return ArrayGate(ArrayReason.WAITING_FOR_DEPENDENCY, check.waiting)
         return None
