@@ -158,12 +158,13 @@ async def illegal_changes_of_an_array_are_refused(cluster: Cluster) -> list[Any]
 
 @scenario
 async def an_array_starts_after_its_time_and_what_it_depends_on(cluster: Cluster) -> list[Any]:
-    after = [{"name": "first"}, {"array": "fetch"}]
+    fetch = cluster.full_name("fetch")
+    after = [{"name": cluster.full_name("first")}, {"array": fetch}]
     await cluster.create_array("array", "item", 2, dependsOn=after, notBefore=cluster.time(1))
     await cluster.create("first", "echo", 1)
     await cluster.create_array("fetch", "item", 1, suspend=True)
     waits = await cluster.until_array(
-        "array", lambda status: status.get("message") == "waiting for array fetch"
+        "array", lambda status: status.get("message") == f"waiting for array {fetch}"
     )
     assert waits["status"]["phase"] == "Pending"
     await cluster.change_array("fetch", suspend=False)
@@ -174,11 +175,12 @@ async def an_array_starts_after_its_time_and_what_it_depends_on(cluster: Cluster
 
 @scenario
 async def a_job_fails_with_the_array_that_it_depends_on(cluster: Cluster) -> list[Any]:
-    await cluster.create("job", "echo", 1, dependsOn=[{"array": "array"}])
-    await cluster.create_array("after", "item", 1, dependsOn=[{"array": "array"}])
+    name = cluster.full_name("array")
+    await cluster.create("job", "echo", 1, dependsOn=[{"array": name}])
+    await cluster.create_array("after", "item", 1, dependsOn=[{"array": name}])
     await cluster.create_array("array", "picky-item", [["fails"]])
     job = await cluster.until("job", phase("DeadLetter"))
-    assert job["status"]["message"] == "cannot start: array array has failed (ItemsFailed)"
+    assert job["status"]["message"] == f"cannot start: array {name} has failed (ItemsFailed)"
     after = await cluster.until_array("after", ended)
     assert after["status"]["reason"] == "DependencyFailed"
     return [job, after]
@@ -186,6 +188,7 @@ async def a_job_fails_with_the_array_that_it_depends_on(cluster: Cluster) -> lis
 
 @scenario
 async def dependencies_that_cannot_be_are_refused(cluster: Cluster) -> list[Any]:
+    bad = cluster.full_name("bad")
     twice = [{"array": "a"}, {"array": "a", "outcome": "Any"}]
     wrong: list[list[Any]] = [
         [{"outcome": "Any"}],
@@ -194,7 +197,7 @@ async def dependencies_that_cannot_be_are_refused(cluster: Cluster) -> list[Any]
         twice,
     ]
     jobs = [await refusal(cluster.create("bad", "echo", dependsOn=one)) for one in wrong]
-    jobs.append(await refusal(cluster.create("bad", "echo", dependsOn=[{"name": "bad"}])))
+    jobs.append(await refusal(cluster.create("bad", "echo", dependsOn=[{"name": bad}])))
     arrays = [await refusal(cluster.create_array("bad", "item", 1, dependsOn=x)) for x in wrong]
-    itself = cluster.create_array("bad", "item", 1, dependsOn=[{"array": "bad"}])
+    itself = cluster.create_array("bad", "item", 1, dependsOn=[{"array": bad}])
     return [*jobs, *arrays, await refusal(itself)]

@@ -80,7 +80,7 @@ async def test_until_its_time_an_array_asks_nothing_of_what_it_depends_on(
     array = await cluster.submit_array("item", 1, depends_on=["first"], not_before=at)
     await cluster.submit("note", name="first")
     await cluster.advance(59)
-    assert array.reason is ArrayReason.NOT_BEFORE
+    assert array.reason == "NotBefore"
     await cluster.advance(1)
     assert array.reason is ArrayReason.DEPENDENCY_FAILED
 

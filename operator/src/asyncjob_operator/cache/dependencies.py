@@ -15,7 +15,6 @@ from asyncjob_operator.cache.adapters import ObjectName
 from asyncjob_operator.cache.child_arrays import ChildArrays
 from asyncjob_operator.cache.jobs import (
     ChildrenStatus,
-    DependencyKey,
     JobStore,
     has_pending_dependencies,
 )
@@ -25,6 +24,7 @@ from asyncjob_operator.core.dependencies import (
     NO_DEPENDENCIES,
     AwaitedChildren,
     Dependencies,
+    DependencyKey,
     DependencyState,
     RelatedJob,
     awaited_children,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
 from asyncjob.lifecycle.deduplication import is_live
-from asyncjob.lifecycle.job_view import DependencyView, JobView
+from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob_operator.core.admission.reservations import is_active
-from asyncjob_operator.core.dependencies import awaited_children
+from asyncjob_operator.core.dependencies import DependencyKey, awaited_children, dependency_key
 from asyncjob_operator.core.policies.deduplication import DuplicateGroup
 from asyncjob_operator.core.retention import FinishedJob, finished_job
 
@@ -28,9 +28,6 @@ ParentKey = tuple[str, str]
 
 DedupKey = tuple[str, str]
 """Namespace and deduplication id."""
-
-DependencyKey = tuple[str, str, str]
-"""Namespace, kind and name of what something depends on."""
 
 FAILED_PHASES: Final = FINISHED_PHASES - {Phase.SUCCEEDED}
 MAX_REMEMBERED_DELETED: Final = 10_000
@@ -387,11 +384,6 @@ class RelationIndex:
 def has_pending_dependencies(job: JobView) -> bool:
     """Return whether the job's dependencies still matter: it has not started yet."""
     return bool(job.gates.depends_on) and not job.attempt and not job.finished
-
-
-def dependency_key(namespace: str, dependency: DependencyView) -> DependencyKey:
-    """Return by what the dependents of a job or an array are found."""
-    return (namespace, dependency.kind, dependency.name)
 
 
 def is_newer(version: str, than: str) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 from asyncjob.lifecycle.arrays.state import ArrayView
 from asyncjob_operator.cache.chunks import ArrayKey, array_key
-from asyncjob_operator.cache.jobs import DependencyKey, UidIndex, dependency_key
+from asyncjob_operator.cache.jobs import UidIndex
+from asyncjob_operator.core.dependencies import DependencyKey, dependency_key
 
 
 class WaitingArrays:

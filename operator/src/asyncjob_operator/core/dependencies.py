@@ -16,6 +16,9 @@ MAX_EDGES_FOLLOWED: Final = 2000
 """Dependencies that one search for a cycle follows: about a millisecond."""
 
 
+DependencyKey = tuple[str, str, str]
+"""Namespace, kind and name of what something depends on."""
+
 MAX_DEPENDENCIES_NAMED: Final = 3
 """Unmet dependencies that a message names."""
 
@@ -45,7 +48,7 @@ class RelatedJob:
 
     @property
     def called(self) -> str:
-        """Return what people call it: `digest`, or `array thumbs`."""
+        """Return what people call it: its name, behind the word array if it is one."""
         return called(self.kind, self.name)
 
     @property
@@ -174,6 +177,11 @@ class Dependencies:
 
 
 NO_DEPENDENCIES: Final = Dependencies()
+
+
+def dependency_key(namespace: str, dependency: DependencyView) -> DependencyKey:
+    """Return by what the dependents of a job or an array are found."""
+    return (namespace, dependency.kind, dependency.name)
 
 
 def waiting_message(unmet: Sequence[DependencyState]) -> str:

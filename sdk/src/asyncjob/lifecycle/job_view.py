@@ -60,12 +60,12 @@ class DependencyView:
 
     @property
     def called(self) -> str:
-        """Return what people call it: `digest`, or `array thumbs`."""
+        """Return what people call it: its name, behind the word array if it is one."""
         return called(self.kind, self.name)
 
 
 def called(kind: str, name: str) -> str:
-    """Return what people call a job or an array: `digest`, `array thumbs`."""
+    """Return what people call a job or an array: its name, behind the word array if it is one."""
     return f"array {name}" if kind == ARRAY_KIND else name
 
 

@@ -92,7 +92,7 @@ class Dependency(Model):
 
     @property
     def called(self) -> str:
-        """Return what people call it: `digest`, or `array thumbs`."""
+        """Return what people call it: its name, behind the word array if it is one."""
         return f"array {self.array}" if self.array else self.name or ""
 
 

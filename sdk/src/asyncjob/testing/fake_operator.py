@@ -65,7 +65,7 @@ class DecisionInput:
 
     @property
     def dependencies(self) -> DependencyCheck:
-        """Whether what the job depends on is met; once it has started, that matters no more."""
+        """Whether what the job depends on is met; once it has started, that does not count."""
         job = self.job
         if job.attempt or job.admitted or job.waiting:
             return DependencyCheck()

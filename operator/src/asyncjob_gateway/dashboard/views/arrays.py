@@ -21,7 +21,7 @@ from asyncjob_gateway.dashboard.formatting import (
 )
 from asyncjob_gateway.dashboard.links import Links
 from asyncjob_gateway.dashboard.permissions import Permissions
-from asyncjob_gateway.dashboard.views.job import Fact, dependency_fact
+from asyncjob_gateway.dashboard.views.job import Fact
 from asyncjob_gateway.dashboard.views.rows import PhaseBadge
 
 MAX_RANGE_CHARACTERS: Final = 1000
@@ -229,7 +229,8 @@ def _facts(array: ArrayInfo, links: Links, now: datetime) -> Iterator[Fact]:
         yield Fact("Priority", str(spec.priority))
     if spec.not_before:
         yield Fact("Not before", time=display_time(spec.not_before, now))
-    yield from (dependency_fact(one, links) for one in spec.depends_on or ())
+    for one in spec.depends_on or ():
+        yield Fact("Depends on", one.called, links.dependency(one))
     yield Fact("Items in a chunk", f"{spec.chunk_size:,}")
     yield Fact("Chunks at once", f"at most {spec.parallelism:,}")
     if spec.max_failed is not None:

@@ -14,7 +14,6 @@ from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import seconds_between, try_parse_timestamp
 from asyncjob.lifecycle.waits import WaitKind, shown_name
-from asyncjob.models.job import Dependency
 from asyncjob.models.job_status import Waiting
 from asyncjob.rest.jobs import HistoryEvent, Job
 from asyncjob_gateway.dashboard.formatting import (
@@ -78,7 +77,7 @@ def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         ),
         Fact("Runs again", origin.name if origin else "", links.job(origin.name) if origin else ""),
         Fact("Cron job", cron.name if cron else "", links.jobs(cronJob=cron.name) if cron else ""),
-        *(dependency_fact(one, links) for one in job.depends_on),
+        *(Fact("Depends on", one.called, links.dependency(one)) for one in job.depends_on),
         Fact("Idempotency key", job.idempotency_key or ""),
         Fact("Deduplication id", job.deduplication_id or ""),
         Fact("Concurrency key", job.concurrency_key or ""),
@@ -86,13 +85,6 @@ def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         Fact("UID", job.uid),
     ]
     return [fact for fact in found if fact.value or fact.time]
-
-
-def dependency_fact(dependency: Dependency, links: Links) -> Fact:
-    """Return one thing that a job or an array depends on."""
-    if dependency.array:
-        return Fact("Depends on", dependency.called, links.array(dependency.array))
-    return Fact("Depends on", dependency.called, links.job(dependency.called))
 
 
 def _wait_fact(wait: Waiting, now: datetime) -> Fact:
