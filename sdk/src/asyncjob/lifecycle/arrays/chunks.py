@@ -42,7 +42,6 @@ MAX_CHUNK_SHARE: Final = 0.75
 """Share of a worker's slots that chunks of arrays take at most: single jobs find one free, however
 many items there are."""
 
-DEFAULT_CHUNK_SIZE: Final = 500
 DEFAULT_PARALLELISM: Final = 20
 DEFAULT_ITEM_RETRIES: Final = 3
 
