@@ -149,6 +149,7 @@ class Components:
             limits=limits,
             chunk_types=chunk_types,
             chunk_limit=chunk_slots(settings.slots()),
+            slots=settings.slots(),
         )
         self.enforcement = EnforcementCheck(session, required=settings.require_policy)
         self.claimer = Claimer(

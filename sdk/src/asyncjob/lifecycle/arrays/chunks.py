@@ -65,6 +65,14 @@ def chunk_name(array: str, uid: str, first: int, generation: int) -> str:
     return f"{array[:_NAME_LENGTH].rstrip('-.')}-{digest}"
 
 
+def array_of_chunk(name: str) -> str:
+    """Return what the names of an array's chunks begin with, by the name of one of them.
+
+    The same for arrays whose names have the same first 52 characters.
+    """
+    return name.rpartition("-")[0]
+
+
 def is_chunk_type(type_: str) -> bool:
     """Return whether jobs of a type are chunks of arrays, or find the records of their files."""
     return type_.endswith(ARRAY_TYPE_SUFFIXES)
