@@ -181,7 +181,10 @@ def test_a_small_array_is_cut_into_equal_parts_at_once() -> None:
 def test_items_to_be_run_again_are_shared_out_as_well() -> None:
     state = replace(RUNNING, next=100, requeued=ItemRanges.between(0, 40), chunk_size=1000)
     spec = {**ADAPTS, "items": {"count": 100}, "parallelism": 2}
-    assert lengths(advance(snapshot(replace(state, chunk_size=40), spec=spec), stamp(5))) == [20, 20]
+    assert lengths(advance(snapshot(replace(state, chunk_size=40), spec=spec), stamp(5))) == [
+        20,
+        20,
+    ]
 
 
 def test_large_items_of_the_array_are_spread_over_chunks() -> None:

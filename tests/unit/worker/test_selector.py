@@ -240,9 +240,7 @@ def test_chunks_of_all_types_together_leave_slots_for_other_jobs() -> None:
 def test_where_chunks_leave_no_slot_to_other_jobs_one_that_waits_comes_after_each_chunk(
     slots: int, picked: list[str]
 ) -> None:
-    harness = ClaimSelectorHarness(
-        chunk_types=frozenset({"a/items"}), chunk_limit=1, slots=slots
-    )
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), chunk_limit=1, slots=slots)
     harness.put("a-1", "a-2", "a-3", "a-4", type="a/items")
     harness.put("x", "y", type="other")
     found = []

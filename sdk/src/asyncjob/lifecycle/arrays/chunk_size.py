@@ -63,9 +63,7 @@ def next_size(size: int, counted: Iterable[tuple[OpenChunkEntry, ChunkOutcome]])
     return max(min(round(size * step), most), 1)
 
 
-def _seconds_and_items(
-    entry: OpenChunkEntry, outcome: ChunkOutcome
-) -> tuple[float, int] | None:
+def _seconds_and_items(entry: OpenChunkEntry, outcome: ChunkOutcome) -> tuple[float, int] | None:
     """Return in how many seconds a chunk has run how many items, None if it does not show that.
 
     Of a chunk that was tried more than once only the last attempt's time is known, and not how many
