@@ -6,9 +6,9 @@ have ranks; the one of rank 0 owns it, the others find it foreign. A foreign job
 after a delay that grows with this worker's rank for it, and that starts again whenever a takeover
 turned out to be too early.
 
-Each priority has a bucket, and within it each type with a limit of its own has a queue, as chunks of
-arrays have together, so that jobs that cannot be claimed now are not examined again and again. Pure:
-time is an argument.
+Each priority has a bucket, and within it each type with a limit of its own has a queue, as chunks
+of arrays have together, so that jobs that cannot be claimed now are not examined again and again.
+Pure: time is an argument.
 """
 
 import itertools

@@ -1,11 +1,11 @@
 """The jobs that wait for a reservation in one queue, in the order in which they get one.
 
 The highest priority comes first. Among equals the concurrency keys take turns, so that a thousand
-jobs of one key do not delay another key's first; and so do arrays, each as if it were a key that has
-no limit. Within a key the job that has waited longest comes
-first. With ageing, waiting raises a job's priority step by step, and the job then comes before jobs
-that have waited less, whatever their key. Passing time does not change the order, so the keys stay
-sorted between rounds: the cost of a round grows with what it grants, not with all keys.
+jobs of one key do not delay another key's first; and so do arrays, each as if it were a key without
+a limit. Within a key the job that has waited longest comes first. With ageing, waiting raises a
+job's priority step by step, and the job then comes before jobs that have waited less, whatever
+their key. Passing time does not change the order, so the keys stay sorted between rounds: the cost
+of a round grows with what it grants, not with all keys.
 """
 
 from collections.abc import Callable

@@ -56,9 +56,8 @@ def count_chunk(
     if not rest:
         return state
     if _is_ended_by_an_item(outcome):
-        if adapts and not entry.suspect and _is_too_large(outcome, rest):
-            return return_items(state, rest)
-        return _suspect_items(state, rest, outcome)
+        too_large = adapts and not entry.suspect and _is_too_large(outcome, rest)
+        return return_items(state, rest) if too_large else _suspect_items(state, rest, outcome)
     unreadable = outcome.phase is Phase.DEAD_LETTER and outcome.error_type in ITEMS_UNREADABLE
     if cancelled or unreadable:
         state = return_items(state, rest)

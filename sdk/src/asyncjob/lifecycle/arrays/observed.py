@@ -32,8 +32,7 @@ class ChunkJob:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """How long a chunk that has ended has run; both times are its worker's, so none is compared
-    with another machine's."""
+    """How long a chunk has run that has ended, by the clock of its worker alone."""
 
     seconds: float
     """How long its last attempt took."""
