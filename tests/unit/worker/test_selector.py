@@ -221,7 +221,7 @@ def test_slow_claims_lengthen_the_takeover_delay_up_to_its_limit() -> None:
 
 
 def test_chunks_of_all_types_together_leave_slots_for_other_jobs() -> None:
-    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items", "b/items"}), chunk_limit=2)
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items", "b/items"}), slots=3)
     harness.put("a-1", "a-2", type="a/items")
     harness.put("b-1", type="b/items")
     harness.put("single", type="other")
@@ -240,7 +240,7 @@ def test_chunks_of_all_types_together_leave_slots_for_other_jobs() -> None:
 def test_where_chunks_leave_no_slot_to_other_jobs_one_that_waits_comes_after_each_chunk(
     slots: int, picked: list[str]
 ) -> None:
-    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), chunk_limit=1, slots=slots)
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), slots=slots)
     harness.put("a-1", "a-2", "a-3", "a-4", type="a/items")
     harness.put("x", "y", type="other")
     found = []
@@ -253,7 +253,7 @@ def test_where_chunks_leave_no_slot_to_other_jobs_one_that_waits_comes_after_eac
 
 
 def test_jobs_that_were_there_before_an_array_are_not_held_up_by_it_on_the_only_slot() -> None:
-    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), chunk_limit=1, slots=1)
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), slots=1)
     harness.put("x", "y", type="other")
     harness.put("a-1", "a-2", type="a/items")
     harness.put("z", type="other")

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final
 
+from asyncjob.lifecycle.arrays.chunks import chunk_slots
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.claiming.backlog import CHUNKS, Backlog
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
@@ -42,9 +43,9 @@ class ClaimSelector:
 
     A job that has crashed before starts alone in its process: it may be a poison pill, or it has
     run beside one and must not be charged with another crash. At most one such job runs at a time.
-    `limits` is the greatest number of jobs of a type that run at a time; of the types of
-    `chunk_types` together `chunk_limit` run at most. Where those are all of the `slots`, another
-    job that waits comes after each chunk.
+    `limits` is the greatest number of jobs of a type that run at a time. Those of `chunk_types`
+    together take a share of the `slots`; where that is all of them, another job that waits comes
+    after each chunk.
     """
 
     def __init__(
@@ -57,8 +58,7 @@ class ClaimSelector:
         relist: Callable[[], None],
         limits: Mapping[str, int] = MappingProxyType({}),
         chunk_types: AbstractSet[str] = frozenset(),
-        chunk_limit: int = 0,
-        slots: int = 0,
+        slots: int = 1,
     ) -> None:
         self._backlog = backlog
         self._min_takeover_delay = backlog.takeover_delay
@@ -69,8 +69,8 @@ class ClaimSelector:
         self._relist = relist
         self._limits = limits
         self._chunk_types = chunk_types
-        self._chunk_limit = chunk_limit
-        self._has_slot_for_others = chunk_limit < slots
+        self._chunk_limit = chunk_slots(slots)
+        self._has_slot_for_others = self._chunk_limit < slots
         self._running_chunks = 0
         self._last_was_chunk = False
         self._running_by_type: Counter[str] = Counter()

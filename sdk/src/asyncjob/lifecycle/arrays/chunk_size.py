@@ -35,8 +35,8 @@ LAST_SHARE: Final = 4
 that the writes weigh more than the wait for the last one."""
 
 CHUNK_BYTES: Final = 64 * 1024
-"""Of items that stand in the array as many go into one chunk as take about so many bytes: each
-heartbeat of a chunk stores them again."""
+"""About how many bytes the items of a chunk have, where they stand in the array: each heartbeat of
+a chunk stores them again."""
 
 
 def next_size(size: int, counted: Iterable[tuple[OpenChunkEntry, ChunkOutcome]]) -> int:
