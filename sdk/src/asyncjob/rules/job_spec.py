@@ -23,9 +23,9 @@ SHAPE_DEPENDENCIES: Final = Rule(
     "shape.dependencies",
     "dependsOn must not name a job or an array twice.",
     # Optional values would be compared more shortly, and exceed the budget for CEL.
-    "self.all(one, self.exists_one(other, has(one.name)"
-    " ? has(other.name) && other.name == one.name"
-    " : has(other.array) && has(one.array) && other.array == one.array))",
+    "self.all(one, has(one.name)"
+    " ? self.exists_one(other, has(other.name) && other.name == one.name)"
+    " : !has(one.array) || self.exists_one(other, has(other.array) && other.array == one.array))",
 )
 SHAPE_DEPENDENCY: Final = Rule(
     "shape.dependency",
