@@ -263,11 +263,10 @@ class UidIndex(Generic[K]):
 
     def discard(self, key: K, uid: str) -> None:
         """Remove the UID from a group, if it is there."""
-        group = self._groups.get(key)
-        if group is not None:
-            group.pop(uid, None)
-            if not group:
-                del self._groups[key]
+        group = self._groups.get(key, {})
+        group.pop(uid, None)
+        if not group:
+            self._groups.pop(key, None)
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._groups)
