@@ -178,6 +178,8 @@ async def a_job_fails_with_the_array_that_it_depends_on(cluster: Cluster) -> lis
     name = cluster.full_name("array")
     await cluster.create("job", "echo", 1, dependsOn=[{"array": name}])
     await cluster.create_array("after", "item", 1, dependsOn=[{"array": name}])
+    await cluster.until("job", phase("Pending"))
+    await cluster.until_array("after", lambda status: "message" in status)
     await cluster.create_array("array", "picky-item", [["fails"]])
     job = await cluster.until("job", phase("DeadLetter"))
     assert job["status"]["message"] == f"cannot start: array {name} has failed (ItemsFailed)"
