@@ -253,4 +253,4 @@ def test_children_of_unfinished_parents_are_among_those_that_a_namespace_holds()
     options = RetentionOptions(namespace_limit=1)
     found = plan_removals(by_queue(jobs), [], options, children, EPOCH)
     assert [record.name for record in found.jobs] == ["free", "a"]
-    assert (found.total, found.excess, found.forced) == (3, 2, {"a"})
+    assert (found.total, found.excess, found.forced) == (3, 2, frozenset({"a"}))
