@@ -46,6 +46,7 @@ STATE = ArrayState(
     claims=3,
     redrives=2,
     start_time=stamp(1),
+    chunk_size=640,
     completion_time=stamp(2),
     index=ItemIndex(200, 900, "v1", 1000, (12,)),
 )
@@ -70,6 +71,7 @@ STATUS: dict[str, Any] = {
     "failedUnlisted": 4,
     "errors": [{"item": 80, "type": "ValueError", "category": "Internal", "message": "no"}],
     "generation": 8,
+    "chunkSize": 640,
     "writer": "operator-0",
     "claims": 3,
     "redrives": 2,
@@ -135,6 +137,7 @@ def test_what_the_array_says_is_read_in_full() -> None:
         queue="mail",
         items_file=ItemsFile("s3://bucket/rows", RecordFormat.CSV),
         count=0,
+        inline_bytes=0,
         large=False,
         chunk_size=5,
         parallelism=7,
