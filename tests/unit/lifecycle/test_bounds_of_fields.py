@@ -132,10 +132,13 @@ def test_the_name_of_a_signal_has_63_characters_at_most(space: Space) -> None:
     assert send(LONGEST_NAME).accepted
 
 
-def test_an_array_that_says_nothing_of_its_chunks_has_twenty_of_500_items(space: Space) -> None:
+def test_an_array_that_says_nothing_of_its_chunks_has_twenty_whose_size_is_not_set(
+    space: Space,
+) -> None:
     created = space.admin.create(collection_path(space.name, ARRAYS), array("plain")).object()
-    assert (created["spec"]["chunkSize"], created["spec"]["parallelism"]) == (500, 20)
+    assert created["spec"]["parallelism"] == 20
+    assert "chunkSize" not in created["spec"]
     model = AsyncArraySpec.model_validate(array()["spec"])
-    assert (model.chunk_size, model.parallelism) == (500, 20)
+    assert (model.chunk_size, model.parallelism) == (None, 20)
     view = read_array(array())
-    assert (view.chunk_size, view.parallelism) == (500, 20)
+    assert (view.chunk_size, view.parallelism) == (None, 20)
