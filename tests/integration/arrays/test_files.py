@@ -79,6 +79,15 @@ def test_broken_records_and_one_of_ten_megabytes_fail_alone(arrays: Arrays, fold
     assert "at most 1048576 may be" in errors[7]
 
 
+def test_records_reach_items_in_a_process_of_their_chunk(arrays: Arrays, folder: Path) -> None:
+    write_lines(folder / "rows.jsonl", map(row, range(2500)))
+    source = {"from": {"uri": f"file://{folder / 'rows.jsonl'}"}}
+    arrays.create("apart", "apart-rows", 0, items=source, chunkSize=500)
+    assert all_of(arrays.until_phase("apart", "Succeeded")) == (2500, 0, "")
+    rows = sorted((int(line.split()[2]), line.split()[-1]) for line in arrays.ns.trace("row apart"))
+    assert rows == [(number, f"row-{number}") for number in range(2500)]
+
+
 def test_a_file_without_records_is_done_at_once(arrays: Arrays, folder: Path) -> None:
     (folder / "rows.jsonl").write_text("\n\n")
     create(arrays, "none", folder / "rows.jsonl")

@@ -6,6 +6,7 @@ halfway is gone on with, and returns the same as its result, by which the operat
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -112,28 +113,36 @@ def build_item_handler(
     *,
     concurrency: int = 1,
     isolation: str | None = None,
+    memory_mib: int | None = None,
 ) -> Handler:
-    """Return the handler of an array's chunks; raises HandlerError that says what is wrong."""
-    if isolation is not None:
-        raise HandlerError(
-            f"item handler {type_!r}: isolation={isolation!r} is not for items: a process for each "
-            "would cost more than the item; run a program in it, or use @app.handler"
-        )
+    """Return the handler of an array's chunks; raises HandlerError that says what is wrong.
+
+    With `isolation` each chunk runs in a process of its own, and its items in there, in the event
+    loop or in threads.
+    """
     if type(concurrency) is not int or not 1 <= concurrency <= MAX_ITEM_CONCURRENCY:
         raise HandlerError(
             f"item handler {type_!r}: concurrency is {concurrency!r}, not a whole number from 1 to "
             f"{MAX_ITEM_CONCURRENCY}"
         )
-    item_handler = build_handler(type_, function, policy, context=ItemContext)
-    runner = _ChunkHandler(item_handler, categories, concurrency)
+    item_handler = build_handler(
+        type_,
+        function,
+        policy,
+        isolation=isolation,
+        memory_mib=memory_mib,
+        context=ItemContext,
+    )
+    runner = _ChunkHandler(item_handler.inside_process(), categories, concurrency)
     return Handler(
         type=type_ + CHUNK_TYPE_SUFFIX,
         function=runner.run,
-        isolation=Isolation.LOOP,
+        isolation=Isolation.PROCESS if isolation else Isolation.LOOP,
         takes_payload=True,
         payload_adapter=TypeAdapter(dict[str, Any]),
         result_adapter=None,
         policy=policy,
+        memory_mib=memory_mib,
         needs=item_handler.needs,
     )
 
@@ -203,7 +212,7 @@ class _ChunkRun:
         """Run what is left to run."""
         feed = _ItemFeed(self._items())
         if not self._handler.is_async:
-            self._threads = ThreadPoolExecutor(concurrency, "item")
+            self._threads = _start_threads(min(concurrency, len(self._work.items)))
         try:
             async with asyncio.TaskGroup() as group:
                 turn = MAX_TURN_SECONDS / concurrency
@@ -298,7 +307,8 @@ class _ChunkRun:
             exit_ = HandlerExitError(f"the item handler raised {type(ending).__name__}")
             return to_error_report(exit_, self._categories)
         except Exception as error:  # noqa: BLE001  # a handler may raise anything
-            return to_error_report(error, self._categories)
+            limit_mib = self._handler.memory_mib
+            return to_error_report(error, self._categories, memory_mib=limit_mib)
         return None
 
     async def _call(self, arguments: tuple[object, ...]) -> None:
@@ -364,6 +374,22 @@ class _ItemFeed:
     async def close(self) -> None:
         """Stop reading."""
         await self._items.aclose()
+
+
+def _start_threads(count: int) -> ThreadPoolExecutor:
+    """Return a pool whose threads all run: one that there is no room for later fails its item."""
+    threads, started = ThreadPoolExecutor(count, "item"), threading.Barrier(count)
+    try:
+        for _ in range(count):
+            threads.submit(started.wait)
+    except RuntimeError as error:
+        started.abort()
+        threads.shutdown(wait=False)
+        raise RuntimeError(
+            f"cannot start {count} threads for items: {error}; lower concurrency, or raise "
+            "memory_mib, which counts the stack of each thread, mostly 8 MiB"
+        ) from error
+    return threads
 
 
 def _guarded(function: Callable[..., Any], arguments: tuple[object, ...]) -> None:
