@@ -3,9 +3,10 @@
 import asyncio
 import threading
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from asyncjob.app import (
     Fail,
@@ -314,19 +315,27 @@ def test_the_chunks_of_an_isolated_handler_run_in_a_process_and_its_index_does_n
     assert index.isolation is Isolation.LOOP
 
 
+def swell(item: int) -> int:
+    """Check an item, as the type of a handler's parameter does."""
+    if item == 0:
+        raise MemoryError
+    return item
+
+
 async def test_an_item_for_which_there_is_no_memory_is_told_the_limit() -> None:
     app = WorkerApp()
 
     @app.item_handler("thumb", isolation="process", memory_mib=64)
-    async def thumb(job: ItemContext, item: int) -> None:
+    async def thumb(job: ItemContext, item: Annotated[int, AfterValidator(swell)]) -> None:
         raise MemoryError
 
     inside = app.handlers["thumb/items"].inside_process()
     info = JobInfo("ns", "chunk", "job-uid", inside.type, "default", 1)
     context = JobContext(info, Sink(), remaining=lambda: 60.0)
-    work = work_of("0", item_retries=0).to_json()
+    work = work_of("0-1", item_retries=0).to_json()
     result = await inside.function(context, inside.read_payload(work))
-    assert result["errors"][0]["message"] == "out of memory: memory_mib=64"
+    messages = [error["message"] for error in result["errors"]]
+    assert messages == ["out of memory: memory_mib=64"] * 2
 
 
 async def test_threads_that_cannot_be_started_fail_the_chunk_and_no_item(
@@ -346,8 +355,9 @@ async def test_threads_that_cannot_be_started_fail_the_chunk_and_no_item(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_few)
-    with pytest.raises(RuntimeError, match="cannot start 8 threads for items: can't start"):
+    with pytest.raises(RuntimeError, match="cannot start 8 threads for items: can't start") as told:
         await run(app, work_of("0-99"))
+    assert "memory_mib" not in str(told.value), "the handler has no such limit"
     assert seen == []
 
 

@@ -134,6 +134,7 @@ async def test_threads_that_there_is_no_memory_for_fail_the_attempt_and_no_item(
     move = await chunks.run(chunk("apart-crowded", chunks.work("0-99")))
     assert (move.target, move.reason) == (Phase.RETRYING, Reason.HANDLER_FAILED)
     assert "cannot start 64 threads for items" in str(move.fields["message"])
+    assert "raise memory_mib=300" in str(move.fields["message"])
     assert chunks.trace() == []
 
 

@@ -212,7 +212,8 @@ class _ChunkRun:
         """Run what is left to run."""
         feed = _ItemFeed(self._items())
         if not self._handler.is_async:
-            self._threads = _start_threads(min(concurrency, len(self._work.items)))
+            count = min(concurrency, len(self._work.items))
+            self._threads = _start_threads(count, self._handler.memory_mib)
         try:
             async with asyncio.TaskGroup() as group:
                 turn = MAX_TURN_SECONDS / concurrency
@@ -291,7 +292,7 @@ class _ChunkRun:
         except ValidationError as error:
             return to_payload_error_report(error)
         except Exception as error:  # noqa: BLE001  # the handler's own validators may raise anything
-            return to_error_report(error, self._categories)
+            return self._error_report(error)
         arguments = (context, argument) if self._handler.takes_payload else (context,)
         limit = work.item_timeout_seconds
         try:
@@ -301,15 +302,16 @@ class _ChunkRun:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            itself = HandlerExitError("the item handler cancelled itself")
-            return to_error_report(itself, self._categories)
+            return self._error_report(HandlerExitError("the item handler cancelled itself"))
         except (SystemExit, KeyboardInterrupt) as ending:
             exit_ = HandlerExitError(f"the item handler raised {type(ending).__name__}")
-            return to_error_report(exit_, self._categories)
+            return self._error_report(exit_)
         except Exception as error:  # noqa: BLE001  # a handler may raise anything
-            limit_mib = self._handler.memory_mib
-            return to_error_report(error, self._categories, memory_mib=limit_mib)
+            return self._error_report(error)
         return None
+
+    def _error_report(self, error: Exception) -> ErrorReport:
+        return to_error_report(error, self._categories, memory_mib=self._handler.memory_mib)
 
     async def _call(self, arguments: tuple[object, ...]) -> None:
         if self._threads is None:
@@ -376,7 +378,7 @@ class _ItemFeed:
         await self._items.aclose()
 
 
-def _start_threads(count: int) -> ThreadPoolExecutor:
+def _start_threads(count: int, memory_mib: int | None) -> ThreadPoolExecutor:
     """Return a pool whose threads all run: one that there is no room for later fails its item."""
     threads, started = ThreadPoolExecutor(count, "item"), threading.Barrier(count)
     try:
@@ -385,9 +387,11 @@ def _start_threads(count: int) -> ThreadPoolExecutor:
     except RuntimeError as error:
         started.abort()
         threads.shutdown(wait=False)
+        room = "let the worker have more threads"
+        if memory_mib is not None:
+            room = f"raise memory_mib={memory_mib}: the stack of each thread counts, mostly 8 MiB"
         raise RuntimeError(
-            f"cannot start {count} threads for items: {error}; lower concurrency, or raise "
-            "memory_mib, which counts the stack of each thread, mostly 8 MiB"
+            f"cannot start {count} threads for items: {error}; lower concurrency, or {room}"
         ) from error
     return threads
 
