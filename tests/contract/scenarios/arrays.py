@@ -38,6 +38,16 @@ async def all_items_of_an_array_are_run(cluster: Cluster) -> list[Any]:
 
 
 @scenario
+async def items_that_are_done_already_are_not_run(cluster: Cluster) -> list[Any]:
+    values = ["fails", "a", "b", "fails", "c", "fails"]
+    some = {"items": {"inline": values, "skip": "0,2-3,5"}, "chunkSize": 4}
+    await cluster.create_array("array", "picky-item", values, **some)
+    array = await cluster.until_array("array", ended)
+    assert counts(array) == ("Succeeded", 6, 0, "")
+    return [array]
+
+
+@scenario
 async def items_are_given_as_they_stand_in_the_array(cluster: Cluster) -> list[Any]:
     values = [{"null": None}, "b", None, ["fails"], 1.5]
     await cluster.create_array("array", "picky-item", values, chunkSize=2)

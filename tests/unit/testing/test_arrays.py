@@ -176,6 +176,21 @@ async def test_items_that_wait_for_something_real_are_not_timed_out(items: Items
     assert (array.phase, array.succeeded) == (ArrayPhase.SUCCEEDED, 10)
 
 
+async def test_items_that_are_done_already_are_not_run(items: Items) -> None:
+    async with FakeCluster(items.app) as cluster:
+        manifest = {
+            "apiVersion": "asyncjob.dev/v1alpha1",
+            "kind": "AsyncArray",
+            "metadata": {"name": "rest"},
+            "spec": {"type": "note", "items": {"count": 9, "skip": "0-3,6"}, "chunkSize": 2},
+        }
+        await cluster.apply(manifest)
+        await cluster.run_until_idle()
+        array = cluster.array("rest")
+        assert (array.phase, array.succeeded) == (ArrayPhase.SUCCEEDED, 9)
+    assert set(items.runs) == {4, 5, 7, 8}
+
+
 @pytest.mark.parametrize("options", [{}, {"memory_mib": 64}])
 async def test_chunks_with_a_process_of_their_own_run_here(options: dict[str, Any]) -> None:
     app, runs = WorkerApp(), Counter[str]()

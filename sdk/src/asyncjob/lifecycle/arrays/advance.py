@@ -13,6 +13,7 @@ from asyncjob.lifecycle.arrays.counting import count_chunk, return_chunk
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ObservedArray
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.skipped_items import changed_file, pass_skipped, take_next
 from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 
@@ -77,6 +78,8 @@ def _stop_reason(array: ArrayView, state: ArrayState) -> tuple[ArrayReason, str]
     """Return why no further chunk is cut, if none is."""
     if state.reason is ArrayReason.ITEMS_UNREADABLE:
         return state.reason, state.message
+    if changed := changed_file(array, state):
+        return ArrayReason.ITEMS_UNREADABLE, changed
     if state.failed_unlisted:
         return (
             ArrayReason.TOO_SCATTERED,
@@ -98,7 +101,7 @@ def _cut(observed: ObservedArray, state: ArrayState, now: str) -> ArrayState:
         entry.name in {one.name for one in state.open} for entry in array.state.open
     )
     room = min(array.parallelism - len(state.open), 2 * array.parallelism - objects)
-    before = state
+    before, state = state, pass_skipped(array, state)
     while room > 0:
         cut = _next_items(array, state)
         if cut is None:
@@ -128,8 +131,7 @@ def _next_items(array: ArrayView, state: ArrayState) -> tuple[ArrayState, ItemRa
         items = state.requeued.first_items(array.chunk_size, MAX_CHUNK_RANGES)
         return replace(state, requeued=state.requeued - items), items, False
     if state.next < state.total:
-        end = min(state.next + array.chunk_size, state.total)
-        return replace(state, next=end), ItemRanges.between(state.next, end), False
+        return *take_next(array, state, array.chunk_size, MAX_CHUNK_RANGES), False
     return None
 
 

@@ -112,6 +112,12 @@ class ArrayView:
     count: int
     """Number of items that the spec names; 0 while they are in a file."""
 
+    skip: ItemRanges
+    """Items that are not run, because they are done."""
+
+    file_version: str
+    """What version of the file `skip` is about; empty: of whichever it has."""
+
     large: bool
     chunk_size: int
     parallelism: int
@@ -162,6 +168,8 @@ def read_array(obj: JsonObject) -> ArrayView:
         queue=text(spec, "queue", "default"),
         items_file=read_items_file(child(source, "from")) if "from" in source else None,
         count=count,
+        skip=ItemRanges.parse(text(source, "skip")),
+        file_version=text(child(source, "from"), "version"),
         large=_is_large(spec),
         chunk_size=integer(spec, "chunkSize", DEFAULT_CHUNK_SIZE),
         parallelism=integer(spec, "parallelism", DEFAULT_PARALLELISM),
