@@ -88,6 +88,28 @@ def test_records_reach_items_in_a_process_of_their_chunk(arrays: Arrays, folder:
     assert rows == [(number, f"row-{number}") for number in range(2500)]
 
 
+def test_records_that_are_done_are_not_run_and_another_file_is_refused(
+    arrays: Arrays, folder: Path
+) -> None:
+    file = folder / "rows.jsonl"
+    write_lines(file, map(row, range(100)))
+    create(arrays, "whole", file)
+    known = arrays.until_phase("whole", "Succeeded")["index"]["version"]
+    (arrays.ns.folder / "rows").unlink()
+    source = {"from": {"uri": f"file://{file}", "version": known}, "skip": "0-49,55,98-99"}
+    create(arrays, "rest", file, items=source, chunkSize=10)
+    assert all_of(arrays.until_phase("rest", "Succeeded")) == (100, 0, "")
+    assert [int(one[0]) for one in rows_run(arrays)] == [*range(50, 55), *range(56, 98)]
+    (arrays.ns.folder / "rows").unlink()
+    write_lines(file, map(row, range(1, 101)))
+    create(arrays, "another", file, items=source)
+    status = arrays.until_phase("another", "Failed")
+    assert (status["reason"], status["succeeded"]) == ("ItemsUnreadable", 0)
+    assert f"items.skip is about {known}" in status["message"]
+    assert not (arrays.ns.folder / "rows").exists()
+    arrays.until_no_chunks()
+
+
 def test_a_file_without_records_is_done_at_once(arrays: Arrays, folder: Path) -> None:
     (folder / "rows.jsonl").write_text("\n\n")
     create(arrays, "none", folder / "rows.jsonl")

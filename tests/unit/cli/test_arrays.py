@@ -122,7 +122,7 @@ def test_items_may_be_in_a_store_and_are_counted_there(shell: Shell) -> None:
 def test_items_that_are_done_already_are_named(shell: Shell) -> None:
     shell.ok("array", "submit", "thumb", "--count", "9", "--skip", "0-3,7")
     shell.ok("array", "submit", "thumb", "--from", "s3://b/a.csv", "--skip", "5")
-    shell.ok("array", "submit", "thumb", "-f", "-", "--skip", "0", stdin='[1, 2]')
+    shell.ok("array", "submit", "thumb", "-f", "-", "--skip", "0", stdin="[1, 2]")
     assert [one.items.skip for one in shell.jobs.submitted_arrays] == ["0-3,7", "5", "0"]
 
 

@@ -216,6 +216,21 @@ def test_an_array_that_no_cluster_would_take_is_named(shell: Shell, tmp_path: Pa
     assert "nothing was restored" in result.stderr
     strange = shell("restore", a_file(tmp_path, an_array("thumbs", "Paused")))
     assert "status.phase: 'Paused' is not known to this version" in strange.stderr
+    twisted = an_array("thumbs", status={"next": 9, "failedItems": "5-3"})
+    said = shell("restore", a_file(tmp_path, twisted)).stderr
+    assert "status: the range 5-3 ends before it begins" in said
+    assert "nothing was restored" in said
+    backwards = an_array("thumbs", items={"count": 9, "skip": "5-3"})
+    assert "5-3 ends before" in shell("restore", a_file(tmp_path, backwards)).stderr
+
+
+def test_what_a_later_version_tells_of_an_array_does_not_keep_it_from_coming_back(
+    shell: Shell, tmp_path: Path
+) -> None:
+    later = {"next": 3, "succeeded": 3, "reason": "ByALaterVersion", "errors": ["?"]}
+    shell.ok("restore", a_file(tmp_path, an_array("thumbs", status=later)))
+    items = shell.cluster.of("AsyncArray")["thumbs"]["spec"]["items"]
+    assert items == {"count": 9, "skip": "0-2"}
 
 
 def test_a_second_run_makes_nothing_twice_and_leaves_what_is_there(

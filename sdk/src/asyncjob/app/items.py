@@ -126,12 +126,7 @@ def build_item_handler(
             f"{MAX_ITEM_CONCURRENCY}"
         )
     item_handler = build_handler(
-        type_,
-        function,
-        policy,
-        isolation=isolation,
-        memory_mib=memory_mib,
-        context=ItemContext,
+        type_, function, policy, isolation=isolation, memory_mib=memory_mib, context=ItemContext
     )
     runner = _ChunkHandler(item_handler.inside_process(), categories, concurrency)
     return Handler(

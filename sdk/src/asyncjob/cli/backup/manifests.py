@@ -12,10 +12,10 @@ from typing import Final
 
 import click
 
-from asyncjob.cli.backup.array_items import all_items, remaining_items
 from asyncjob.cli.backup.plan import RestorePlan
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items, opt_text, text
+from asyncjob.lifecycle.arrays.skipped_items import remaining_items, unskipped_items
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
     API_VERSION,
@@ -288,7 +288,7 @@ def _array_items(
     obj: JsonObject, record: ExportRecord, context: RestoreContext
 ) -> tuple[JsonObject, _Notes]:
     if context.plan.selection.all_items:
-        return all_items(obj), []
+        return unskipped_items(obj), []
     left, again = remaining_items(obj)
     detail = f"{record.key.name}: {again}"
     return left, [(RestoreNote.ITEMS_AGAIN, detail)] if again else []

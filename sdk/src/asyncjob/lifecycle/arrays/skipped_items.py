@@ -5,9 +5,24 @@ any other array.
 """
 
 from dataclasses import replace
+from typing import Final
 
+from asyncjob.json_types import Json, JsonObject, child, text
+from asyncjob.lifecycle.arrays.counting import MAX_RANGES
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
-from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView
+from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, read_array
+
+_WHERE_ITEMS_ARE: Final = (
+    "next",
+    "succeeded",
+    "failedItems",
+    "failedUnlisted",
+    "requeued",
+    "suspects",
+    "open",
+    "index",
+)
+"""Fields of the status that tell it; of others a later version may know more than this one."""
 
 
 def pass_skipped(array: ArrayView, state: ArrayState) -> ArrayState:
@@ -55,6 +70,36 @@ def count_skipped(skip: ItemRanges, first: int, end: int) -> int:
     return len(skip & ItemRanges.between(first, end)) if skip else 0
 
 
+def unskipped_items(obj: JsonObject) -> JsonObject:
+    """Return the items of an exported array, none of them skipped."""
+    items: dict[str, Json] = dict(child(child(obj, "spec"), "items"))
+    items.pop("skip", None)
+    if "from" in items:
+        items["from"] = {k: v for k, v in child(items, "from").items() if k != "version"}
+    return items
+
+
+def remaining_items(obj: JsonObject) -> tuple[JsonObject, int]:
+    """Return the items of an exported array with what is done skipped.
+
+    And how many that are done are run again all the same, because they cannot be listed. Records of
+    a file are known by their numbers, which hold for one version of it. Raises ValueError for a
+    status that no operator has written.
+    """
+    status = child(obj, "status")
+    told = {name: status[name] for name in _WHERE_ITEMS_ARE if name in status}
+    array = read_array({**obj, "status": told})
+    skipped = _longest(done_items(array))
+    again = array.state.succeeded - count_skipped(skipped, 0, array.state.next)
+    items: dict[str, Json] = dict(child(child(obj, "spec"), "items"))
+    if skipped:
+        items["skip"] = str(skipped)
+        source, index = child(items, "from"), array.state.index
+        if index is not None and not text(source, "version"):
+            items["from"] = {**source, "version": index.version}
+    return items, max(again, 0)
+
+
 def _left(array: ArrayView, state: ArrayState) -> ItemRanges:
     left = ItemRanges.between(state.next, state.total)
     return left - array.skip if array.skip else left
@@ -64,3 +109,9 @@ def _advance_to(state: ArrayState, item: int) -> ArrayState:
     if item == state.next:
         return state
     return replace(state, next=item, succeeded=state.succeeded + item - state.next)
+
+
+def _longest(items: ItemRanges) -> ItemRanges:
+    """Return what a spec has room for: of more ranges the longest."""
+    ranges = sorted(items.ranges, key=lambda one: one[0] - one[1])[:MAX_RANGES]
+    return ItemRanges(tuple(sorted(ranges)))
