@@ -279,7 +279,7 @@ def arrays() -> str:
                 _bytes(array.MAX_SHARED_PAYLOAD_BYTES),
                 f"{_error('PayloadTooLarge', 'reasons-of-arrays')}.",
             ),
-            ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}", _REFUSED),
+            ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}; it adapts if left out", _REFUSED),
             ("`parallelism`", f"1 to {array.MAX_PARALLELISM}", _REFUSED),
             ("`itemRetries`", f"0 to {array.MAX_ITEM_RETRIES}", _REFUSED),
             (

@@ -53,6 +53,22 @@ def test_a_number_of_items_is_submitted_with_options(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "next_one", "said"),
+    [
+        (500, None, "2 of at most 20 under way, 500 items each\n"),
+        (None, 640, "2 of at most 20 under way, 640 items in the next one, which adapts\n"),
+        (None, None, "2 of at most 20 under way\n"),
+    ],
+)
+def test_how_many_items_a_chunk_has_is_shown_and_whether_that_adapts(
+    shell: Shell, chosen: int | None, next_one: int | None, said: str
+) -> None:
+    spec = {"type": "thumb", "items": {"count": 1000}, "chunkSize": chosen}
+    shell.jobs.all_arrays["thumbs"] = running(spec=spec, status={"chunkSize": next_one})
+    assert f"Chunks      {said}" in shell.ok("array", "get", "thumbs")
+
+
+@pytest.mark.parametrize(
     ("name", "text", "inline"),
     [
         ("items.jsonl", '"a"\n{"b": 1}\n\n3\n', ["a", {"b": 1}, 3]),
@@ -224,6 +240,7 @@ def test_one_is_shown_with_its_errors_and_what_to_do_next(shell: Shell) -> None:
     assert "Ends        in about 2m30s" in said
     assert "asyncjob list --type thumb/items" in said
     assert "redrive" not in said
+    assert "Chunks" not in said
     assert json.loads(shell.ok("array", "get", "thumbs", "-o", "json"))["name"] == "thumbs"
     assert shell.ok("array", "get", "thumbs", "-o", "wide").splitlines()[1].startswith("thumbs")
 

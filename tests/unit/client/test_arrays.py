@@ -63,6 +63,15 @@ def test_an_array_that_somebody_else_made_under_the_name_is_not_taken_for_ones_o
         run(client_of(api).submit_array(wanted(name="thumbs")))
 
 
+def test_a_submission_without_a_chunk_size_is_that_of_an_older_client_which_adds_it() -> None:
+    api = FakeApi()
+    client = client_of(api)
+    run(client.submit_array(wanted(name="a", chunkSize=500)))
+    assert not run(client.submit_array(wanted(name="a"))).created
+    with pytest.raises(ArrayExistsError):
+        run(client.submit_array(wanted(name="a", chunkSize=501)))
+
+
 def test_labels_and_items_tell_one_array_from_another() -> None:
     api = FakeApi()
     client = client_of(api)

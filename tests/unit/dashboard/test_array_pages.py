@@ -124,6 +124,18 @@ def test_items_are_named_by_state_as_far_as_there_is_room() -> None:
     assert {one.state: one.items for one in few.states}["failed"] == "4,9"
 
 
+@pytest.mark.parametrize(
+    ("chosen", "next_one", "said"),
+    [(5000, None, "5,000"), (None, 6400, "6,400, adapts"), (None, None, "adapts")],
+)
+def test_how_many_items_a_chunk_has_is_a_fact(
+    chosen: int | None, next_one: int | None, said: str
+) -> None:
+    spec, status = {**SPEC, "chunkSize": chosen}, {"chunkSize": next_one}
+    facts = {fact.name: fact.value for fact in shown(array(spec=spec, status=status)).facts}
+    assert facts["Items in a chunk"] == said
+
+
 def test_facts_and_payload_are_those_of_the_spec() -> None:
     spec = AsyncArraySpec.model_validate(
         {**SPEC, "payload": {"width": 320}, "maxFailedPercent": 5, "priority": 3}

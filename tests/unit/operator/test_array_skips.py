@@ -57,6 +57,15 @@ def test_a_chunk_has_as_many_ranges_as_the_list_has_room_for() -> None:
     assert (state.next, state.succeeded) == (100, 50)
 
 
+def test_where_the_size_of_chunks_adapts_the_last_ones_are_small_for_what_is_left() -> None:
+    wanted = {"items": {"count": 100_000, "skip": "0-49999,50012-99999"}, "chunkSize": None}
+    state = next_state(snapshot(replace(RUNNING, total=100_000), spec=wanted), at(5))
+    alone = {"items": {"count": 12}, "chunkSize": None}
+    few = next_state(snapshot(replace(RUNNING, total=12), spec=alone), at(5))
+    assert [len(one.items) for one in state.open] == [len(one.items) for one in few.open]
+    assert state.open[0].items.ranges[0][0] == 50_000
+
+
 def test_an_array_that_is_done_altogether_ends_without_a_chunk() -> None:
     state = after(ArrayState(total=100), "0-99")
     assert (state.phase, state.succeeded, state.open) == (ArrayPhase.SUCCEEDED, 100, ())

@@ -47,6 +47,7 @@ STATE = ArrayState(
     claims=3,
     redrives=2,
     start_time=stamp(1),
+    chunk_size=640,
     completion_time=stamp(2),
     index=ItemIndex(200, 900, "v1", 1000, (12,)),
 )
@@ -71,6 +72,7 @@ STATUS: dict[str, Any] = {
     "failedUnlisted": 4,
     "errors": [{"item": 80, "type": "ValueError", "category": "Internal", "message": "no"}],
     "generation": 8,
+    "chunkSize": 640,
     "writer": "operator-0",
     "claims": 3,
     "redrives": 2,
@@ -138,6 +140,7 @@ def test_what_the_array_says_is_read_in_full() -> None:
         count=0,
         skip=ItemRanges.of([7]),
         file_version="v1",
+        inline_bytes=0,
         large=False,
         chunk_size=5,
         parallelism=7,

@@ -153,7 +153,7 @@ async def test_a_cancelled_array_keeps_what_is_done(items: Items) -> None:
 
 async def test_a_chunk_whose_worker_dies_goes_on_from_its_checkpoint(items: Items) -> None:
     async with FakeCluster(items.app) as cluster:
-        array = await cluster.submit_array("slow", 4)
+        array = await cluster.submit_array("slow", 4, chunk_size=4)
         await cluster.advance(25)
         await array.chunks[0].crash()
         await cluster.run_until_idle()

@@ -4,11 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asyncjob.lifecycle.arrays.chunks import (
-    DEFAULT_CHUNK_SIZE,
-    DEFAULT_ITEM_RETRIES,
-    DEFAULT_PARALLELISM,
-)
+from asyncjob.lifecycle.arrays.chunk_size import MAX_SIZE
+from asyncjob.lifecycle.arrays.chunks import DEFAULT_ITEM_RETRIES, DEFAULT_PARALLELISM
 from asyncjob.lifecycle.arrays.item_index import MAX_OFFSETS, MAX_RECORDS, MAX_VERSION_LENGTH
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.records import RecordFormat
@@ -40,7 +37,7 @@ MAX_INLINE_BYTES = 256 * 1024
 MAX_SHARED_PAYLOAD_BYTES = 64 * 1024
 """The most bytes of what all items of an array share, as JSON."""
 
-MAX_CHUNK_SIZE = 10_000
+MAX_CHUNK_SIZE = MAX_SIZE
 """The most items of one chunk."""
 
 MAX_PARALLELISM = 100
@@ -117,8 +114,8 @@ class ArrayOptions(Model):
     items: ArrayItems
     """The items."""
 
-    chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] = DEFAULT_CHUNK_SIZE
-    """Number of items in a chunk."""
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] | None = None
+    """Number of items in a chunk. Default: it adapts, so that a chunk takes about 30 seconds."""
 
     parallelism: Annotated[int, Field(ge=1, le=MAX_PARALLELISM)] = DEFAULT_PARALLELISM
     """Maximum number of unfinished chunks."""
@@ -278,6 +275,10 @@ class AsyncArrayStatus(Model):
 
     generation: Count | None = None
     """Number of chunks cut so far."""
+
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] | None = None
+    """Number of items that the next chunks get, where spec.chunkSize is left out. The last chunks
+    are smaller."""
 
     writer: Annotated[str, Field(max_length=256)] | None = None
     """Identity of the operator that creates the chunks of open without a uid."""

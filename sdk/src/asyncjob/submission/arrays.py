@@ -82,7 +82,8 @@ def build_array_manifest(
     fields = array_fields(submission)
     check_array(submission, fields)
     name = submission.name or new_id
-    content = {key: value for key, value in fields.items() if key != "name"}
+    # Older clients submit a chunk size of 500 where none is given: theirs is the same submission.
+    content = {"chunkSize": 500} | {key: value for key, value in fields.items() if key != "name"}
     fingerprint = digest({**content, "labels": fields.get("labels") or None}, _FINGERPRINT_LENGTH)
     labels: JsonObject = {**(submission.labels or {})}
     manifest: JsonObject = {

@@ -22,7 +22,6 @@ from asyncjob.cli.input.submissions import (
 )
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import (
-    DEFAULT_CHUNK_SIZE,
     DEFAULT_ITEM_RETRIES,
     DEFAULT_PARALLELISM,
 )
@@ -124,7 +123,7 @@ array_options: Final[Callable[[Callback], Callback]] = combine_options(
         ),
         section_option("--ttl", type=_DURATION, help="Delete it this long after it has ended."),
         section_option("--suspend", is_flag=True, help="Submit the array suspended."),
-        _number("--chunk-size", "Items in a chunk.", DEFAULT_CHUNK_SIZE),
+        _how("--chunk-size", type=int, metavar="N", help="Items in a chunk.  [default: adapts]"),
         _number("--parallelism", "Unfinished chunks.", DEFAULT_PARALLELISM),
         _number("--item-retries", "Retries of an item.", DEFAULT_ITEM_RETRIES),
         _how("--item-timeout", type=_DURATION, help="Time limit of one try of an item."),

@@ -23,7 +23,6 @@ from asyncjob.json_types import (
     texts,
 )
 from asyncjob.lifecycle.arrays.chunks import (
-    DEFAULT_CHUNK_SIZE,
     DEFAULT_PARALLELISM,
     ItemError,
     read_item_error,
@@ -84,6 +83,9 @@ class ArrayState:
     index: ItemIndex | None = None
     """What the index job has found in the file of the items."""
 
+    chunk_size: int | None = None
+    """How many items the next chunks get, where the spec does not say."""
+
     @property
     def failed(self) -> int:
         """Return how many items have failed."""
@@ -118,8 +120,13 @@ class ArrayView:
     file_version: str
     """What version of the file `skip` is about; empty: of whichever it has."""
 
+    inline_bytes: int
+    """Bytes of the items that stand in the array, as JSON."""
+
     large: bool
-    chunk_size: int
+    chunk_size: int | None
+    """None: as `state.chunk_size` says, which adapts."""
+
     parallelism: int
     max_failed: int | None
     max_failed_percent: int | None
@@ -170,8 +177,9 @@ def read_array(obj: JsonObject) -> ArrayView:
         count=count,
         skip=ItemRanges.parse(text(source, "skip")),
         file_version=text(child(source, "from"), "version"),
-        large=_is_large(spec),
-        chunk_size=integer(spec, "chunkSize", DEFAULT_CHUNK_SIZE),
+        inline_bytes=(inline_bytes := _size(source.get("inline"))),
+        large=inline_bytes + _size(spec.get("payload")) > LARGE_BYTES,
+        chunk_size=opt_integer(spec, "chunkSize"),
         parallelism=integer(spec, "parallelism", DEFAULT_PARALLELISM),
         max_failed=opt_integer(spec, "maxFailed"),
         max_failed_percent=opt_integer(spec, "maxFailedPercent"),
@@ -185,9 +193,8 @@ def read_array(obj: JsonObject) -> ArrayView:
     )
 
 
-def _is_large(spec: JsonObject) -> bool:
-    values = (spec.get("payload"), child(spec, "items").get("inline"))
-    return sum(len(dumps(value)) for value in values if value is not None) > LARGE_BYTES
+def _size(value: Json) -> int:
+    return 0 if value is None else len(dumps(value))
 
 
 def _read_state(status: JsonObject, total: int) -> ArrayState:
@@ -214,6 +221,7 @@ def _read_state(status: JsonObject, total: int) -> ArrayState:
         start_time=opt_text(status, "startTime"),
         completion_time=opt_text(status, "completionTime"),
         index=read_index(status["index"]) if "index" in status else None,
+        chunk_size=opt_integer(status, "chunkSize"),
     )
 
 
@@ -255,6 +263,7 @@ def state_to_json(state: ArrayState) -> dict[str, Json]:
         "failedUnlisted": state.failed_unlisted or None,
         "errors": [error.to_json() for error in state.errors] or None,
         "generation": state.generation,
+        "chunkSize": state.chunk_size,
         "writer": state.writer or None,
         "claims": state.claims or None,
         "redrives": state.redrives or None,
