@@ -29,6 +29,9 @@ class Cluster(Protocol):
 
     queue: str
 
+    def full_name(self, name: str) -> str:
+        """Return what an object is called in its namespace, which other scenarios share."""
+
     async def create(self, name: str, type_: str, payload: Any = None, **spec: Any) -> None:
         """Create a job as kubectl does; raises InvalidError if it is refused."""
 

@@ -22,12 +22,15 @@ class FakeBackend:
         self._prefix = name
         self.queue = "own"
 
+    def full_name(self, name: str) -> str:
+        return f"{self._prefix}.{name}"
+
     async def create(self, name: str, type_: str, payload: Any = None, **spec: Any) -> None:
         given = {} if payload is None else {"payload": payload}
         manifest = {
             "apiVersion": API_VERSION,
             "kind": JOB_KIND,
-            "metadata": {"name": f"{self._prefix}.{name}"},
+            "metadata": {"name": self.full_name(name)},
             "spec": {"type": type_, **given, **spec},
         }
         await self._cluster.apply(manifest)
@@ -38,40 +41,40 @@ class FakeBackend:
 
     async def tell(self, name: str, signal: str, payload: Any) -> bool:
         try:
-            await self._cluster.job(f"{self._prefix}.{name}").signal(signal, payload)
+            await self._cluster.job(self.full_name(name)).signal(signal, payload)
         except InvalidError:
             return False
         return True
 
     async def get(self, name: str) -> Obj:
-        return dict(self._cluster.job(f"{self._prefix}.{name}").manifest)
+        return dict(self._cluster.job(self.full_name(name)).manifest)
 
     async def until(self, name: str, condition: Condition) -> Obj:
-        job = self._cluster.job(f"{self._prefix}.{name}")
+        job = self._cluster.job(self.full_name(name))
         await self._cluster.run_until(lambda: condition(dict(child(job.manifest, "status"))))
         return await self.get(name)
 
     async def create_array(self, name: str, type_: str, items: Any, **spec: Any) -> None:
-        await self._cluster.apply(array_manifest(f"{self._prefix}.{name}", type_, items, spec))
+        await self._cluster.apply(array_manifest(self.full_name(name), type_, items, spec))
 
     async def change_array(self, name: str, **spec: Any) -> None:
-        obj = self._cluster.array(f"{self._prefix}.{name}").manifest
+        obj = self._cluster.array(self.full_name(name)).manifest
         await self._cluster.apply({**obj, "spec": {**child(obj, "spec"), **spec}})
 
     async def until_array(self, name: str, condition: Condition) -> Obj:
-        array = self._cluster.array(f"{self._prefix}.{name}")
+        array = self._cluster.array(self.full_name(name))
         await self._cluster.run_until(lambda: condition(dict(child(array.manifest, "status"))))
         return dict(array.manifest)
 
     async def chunks_of(self, name: str) -> list[Obj]:
-        chunks = self._cluster.array(f"{self._prefix}.{name}").chunks
+        chunks = self._cluster.array(self.full_name(name)).chunks
         return [dict(one.manifest) for one in chunks]
 
     async def crash_worker_of(self, name: str) -> None:
-        await self._cluster.job(f"{self._prefix}.{name}").crash()
+        await self._cluster.job(self.full_name(name)).crash()
 
     async def drain_worker_of(self, name: str) -> None:
-        await self._cluster.job(f"{self._prefix}.{name}").drain()
+        await self._cluster.job(self.full_name(name)).drain()
 
     def time(self, seconds: float) -> str:
         return add_seconds(self._cluster.clock.text, seconds)

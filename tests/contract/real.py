@@ -100,12 +100,15 @@ class RealBackend:
         self._prefix = name
         self.queue = f"own-{number}"
 
+    def full_name(self, name: str) -> str:
+        return f"{self._prefix}.{name}"
+
     async def create(self, name: str, type_: str, payload: Any = None, **spec: Any) -> None:
         given = {} if payload is None else {"payload": payload}
         body = {
             "apiVersion": API_VERSION,
             "kind": JOB_KIND,
-            "metadata": {"name": f"{self._prefix}.{name}"},
+            "metadata": {"name": self.full_name(name)},
             "spec": {"type": type_, **given, **spec},
         }
         await self._shared.ask("POST", collection_path(self._shared.ns.namespace, JOBS), body)
@@ -119,7 +122,7 @@ class RealBackend:
         jobs = await AsyncKubernetesJobsClient.connect(str(plane.kubeconfig), place)
         try:
             async with jobs:
-                await jobs.signal(f"{self._prefix}.{name}", signal, payload)
+                await jobs.signal(self.full_name(name), signal, payload)
         except JobStateError:
             return False
         return True
@@ -128,23 +131,23 @@ class RealBackend:
         return await self._shared.ask("GET", self._path(name))
 
     async def until(self, name: str, condition: Condition) -> Obj:
-        return await self._shared.until(JOBS, f"{self._prefix}.{name}", condition)
+        return await self._shared.until(JOBS, self.full_name(name), condition)
 
     async def create_array(self, name: str, type_: str, items: Any, **spec: Any) -> None:
         path = collection_path(self._shared.ns.namespace, ARRAYS)
-        body = array_manifest(f"{self._prefix}.{name}", type_, items, spec)
+        body = array_manifest(self.full_name(name), type_, items, spec)
         await self._shared.ask("POST", path, body)
 
     async def change_array(self, name: str, **spec: Any) -> None:
-        path = array_path(self._shared.ns.namespace, f"{self._prefix}.{name}")
+        path = array_path(self._shared.ns.namespace, self.full_name(name))
         kind = "application/merge-patch+json"
         await self._shared.ask("PATCH", path, {"spec": spec}, content_type=kind)
 
     async def until_array(self, name: str, condition: Condition) -> Obj:
-        return await self._shared.until(ARRAYS, f"{self._prefix}.{name}", condition)
+        return await self._shared.until(ARRAYS, self.full_name(name), condition)
 
     async def chunks_of(self, name: str) -> list[Obj]:
-        place, full = self._shared.ns.namespace, f"{self._prefix}.{name}"
+        place, full = self._shared.ns.namespace, self.full_name(name)
         array = await self._shared.ask("GET", array_path(place, full))
         label = f"{ARRAY_LABEL}={array['metadata']['uid']}"
         path = f"{collection_path(place, JOBS)}?labelSelector={label}"
@@ -168,7 +171,7 @@ class RealBackend:
         return self._shared.workers[lease["holder"]]
 
     def _path(self, name: str) -> str:
-        return job_path(self._shared.ns.namespace, f"{self._prefix}.{name}")
+        return job_path(self._shared.ns.namespace, self.full_name(name))
 
 
 @contextlib.contextmanager

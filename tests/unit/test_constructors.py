@@ -19,12 +19,12 @@ MAX_CALLABLES = 1
 
 CONSTRUCTORS = {
     (
-        8,
+        7,
         2,
         "asyncjob_operator.controllers.array_evaluator.ArrayEvaluator",
-    ): "evaluates an array from its chunks and its parent: a clock, and one listener",
+    ): "evaluates an array from all that is known: a clock, and one listener",
     (
-        9,
+        10,
         4,
         "asyncjob_operator.controllers.array_reconciler.ArrayReconciler",
     ): "a clock, leadership before each write, and a listener each for jobs that are and are gone",
@@ -49,6 +49,11 @@ CONSTRUCTORS = {
         1,
         "asyncjob.kube.informer._Reflector",
     ): "the state of one watch, which has all that the informer was given",
+    (
+        5,
+        2,
+        "asyncjob.testing.arrays.array_operator.FakeArrayOperator",
+    ): "knows jobs by their store alone: changes them as a user does, and asks how far others are",
     (
         9,
         0,
@@ -110,10 +115,10 @@ CONSTRUCTORS = {
         "asyncjob_worker.leases.stall_detector.EventLoopStallDetector",
     ): "looks at the loop from outside, by two questions",
     (
+        5,
         4,
-        3,
         "asyncjob_operator.cache.job_caches.JobCaches",
-    ): "wires the caches: a clock, and a listener for each of two kinds of change",
+    ): "wires the caches: a clock, and a listener for each of three kinds of change",
     (2, 2, "asyncjob_operator.cache.queues.AdmissionCache"): "a clock, and one listener",
     (2, 2, "asyncjob_operator.cache.workers.WorkerRegistry"): "a clock, and one listener",
     (

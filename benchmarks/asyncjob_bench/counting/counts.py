@@ -85,6 +85,7 @@ def new_evaluator() -> JobEvaluator:
         VersionTimes(),
         enqueue_admission=_no_admission,
         evaluate_later=delaying_queue.add_all,
+        evaluate_arrays_later=delaying_queue.add_all,
     )
     return JobEvaluator(
         caches,

@@ -172,7 +172,7 @@ def jobs() -> str:
                 f"{MAX_DEPTH} levels",
                 "Refused: see [depth](asyncjob.md#depth).",
             ),
-            ("`dependsOn`", f"{_job('dependsOn', 'maxItems')} jobs", _REFUSED),
+            ("`dependsOn`", f"{_job('dependsOn', 'maxItems')} jobs and arrays", _REFUSED),
             (
                 "Dependencies in which a cycle is looked for",
                 f"{MAX_EDGES_FOLLOWED:,}",

@@ -7,6 +7,7 @@ from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.names import ARRAYS, CRON_JOBS, QUEUES
+from asyncjob_operator.cache.adapters import ObjectName
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.queue_stats import QueueStatsCollector
 from asyncjob_operator.controllers.admission import AdmissionRounds, ReservationController
@@ -87,12 +88,13 @@ class Components:
         def enqueue_admission(key: str) -> None:
             admission_queue.add(key, key.partition("/")[0])
 
-        delaying_queue = self.delaying_queue = DelayingQueue()
+        self.delaying_queue, self.array_delaying_queue = DelayingQueue(), DelayingQueue()
         caches = self.caches = JobCaches(
             now,
             version_times,
             enqueue_admission=lambda queue: enqueue_admission("/".join(queue)),
-            evaluate_later=delaying_queue.add_all,
+            evaluate_later=self.delaying_queue.add_all,
+            evaluate_arrays_later=self.array_delaying_queue.add_all,
         )
         queue_stats = QueueStatsCollector(
             caches.store, caches.queues, caches.worker_registry, now, quarantine
@@ -105,7 +107,7 @@ class Components:
 
         job_evaluator = self.job_evaluator = JobEvaluator(
             caches,
-            delaying_queue,
+            self.delaying_queue,
             job_queue,
             on_dead_letter=record_dead_letter,
             options=settings.options,
@@ -117,11 +119,12 @@ class Components:
         self.job_resync = JobResync(session, job_evaluator, caches.store, quarantine)
 
         # Arrays, which jobs may wait for
-        self.array_delaying_queue, self.array_evaluator, self.array_reconcilers = build_arrays(
+        self.array_evaluator, self.array_reconcilers, preconditions = build_arrays(
             settings,
             session,
             leadership,
             caches,
+            delaying_queue=self.array_delaying_queue,
             events=self.events,
             job_evaluator=job_evaluator,
             metrics=metrics,
@@ -139,11 +142,7 @@ class Components:
         job_reconciler = JobReconciler(
             session,
             job_evaluator,
-            preconditions=PreconditionChecker(
-                session,
-                cache_updates(caches, job_evaluator, self.array_evaluator.on_update),
-                monotonic,
-            ),
+            preconditions=preconditions,
             backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
             events=self.events,
             metrics=metrics,
@@ -302,7 +301,7 @@ class Components:
         metrics.register_sources(
             leads,
             caches.store.by_phase,
-            lambda: len(delaying_queue),
+            lambda: len(self.delaying_queue),
             quarantine.counts_by_kind,
         )
 
@@ -312,7 +311,10 @@ class Components:
 
 
 def cache_updates(
-    caches: JobCaches, evaluator: JobEvaluator, on_array: Callable[[JsonObject], None]
+    caches: JobCaches,
+    evaluator: JobEvaluator,
+    on_array: Callable[[JsonObject], None],
+    on_array_deleted: Callable[[ObjectName], None],
 ) -> CacheUpdates:
     """Return where live reads that contradict the cache are stored."""
 
@@ -331,6 +333,7 @@ def cache_updates(
         on_job=on_job,
         on_job_deleted=evaluator.on_delete,
         on_array=on_array,
+        on_array_deleted=on_array_deleted,
         is_current=caches.is_current,
     )
 
@@ -341,28 +344,30 @@ def build_arrays(
     leadership: Leadership,
     caches: JobCaches,
     *,
+    delaying_queue: DelayingQueue,
     events: EventRecorder,
     job_evaluator: JobEvaluator,
     metrics: OperatorMetrics,
     now: Callable[[], Now],
     quarantine: Quarantine,
-) -> tuple[DelayingQueue, ArrayEvaluator, ReconcilePool]:
-    """Return when to evaluate arrays again, what evaluates, and what reconciles them."""
-    delaying_queue = DelayingQueue()
+) -> tuple[ArrayEvaluator, ReconcilePool, PreconditionChecker]:
+    """Return what evaluates arrays, what reconciles them, and what reads for jobs and arrays."""
     queue = WorkQueue(max_per_lane=MAX_PER_NAMESPACE)
     evaluator = ArrayEvaluator(
         settings.identity,
-        caches.chunks,
+        caches,
         now,
         lambda key: queue.add(key, key.partition("/")[0]),
-        jobs=caches.store,
-        child_arrays=caches.child_arrays,
         delaying_queue=delaying_queue,
         quarantine=quarantine,
+        missing_timeout=settings.options.missing_dependency_timeout,
     )
+    updates = cache_updates(caches, job_evaluator, evaluator.on_update, evaluator.on_delete)
+    preconditions = PreconditionChecker(session, updates, monotonic)
     reconciler = ArrayReconciler(
         session,
         evaluator,
+        preconditions=preconditions,
         backoff=ItemBackoff(settings.backoff_initial, settings.backoff_max),
         events=events,
         metrics=metrics,
@@ -375,4 +380,4 @@ def build_arrays(
     metrics.arrays.expose(
         lambda: evaluator.stats(caches.queues.is_paused) if leadership.leads() else None
     )
-    return delaying_queue, evaluator, pool
+    return evaluator, pool, preconditions

@@ -168,3 +168,52 @@ async def illegal_changes_of_an_array_are_refused(cluster: Cluster) -> list[Any]
     await cluster.change_array("array", cancel=True)
     refused.append(await refusal(cluster.change_array("array", cancel=False)))
     return [*refused, await cluster.until_array("array", phase("Cancelled"))]
+
+
+@scenario
+async def an_array_starts_after_its_time_and_what_it_depends_on(cluster: Cluster) -> list[Any]:
+    fetch = cluster.full_name("fetch")
+    after = [{"name": cluster.full_name("first")}, {"array": fetch}]
+    await cluster.create_array("array", "item", 2, dependsOn=after, notBefore=cluster.time(1))
+    await cluster.create("first", "echo", 1)
+    await cluster.create_array("fetch", "item", 1, suspend=True)
+    waits = await cluster.until_array(
+        "array", lambda status: status.get("message") == f"waiting for array {fetch}"
+    )
+    assert waits["status"]["phase"] == "Pending"
+    await cluster.change_array("fetch", suspend=False)
+    array = await cluster.until_array("array", ended)
+    assert counts(array) == ("Succeeded", 2, 0, "")
+    return [array]
+
+
+@scenario
+async def a_job_fails_with_the_array_that_it_depends_on(cluster: Cluster) -> list[Any]:
+    name = cluster.full_name("array")
+    await cluster.create("job", "echo", 1, dependsOn=[{"array": name}])
+    await cluster.create_array("after", "item", 1, dependsOn=[{"array": name}])
+    await cluster.until("job", phase("Pending"))
+    await cluster.until_array("after", lambda status: "message" in status)
+    await cluster.create_array("array", "picky-item", [["fails"]])
+    job = await cluster.until("job", phase("DeadLetter"))
+    assert job["status"]["message"] == f"cannot start: array {name} has failed (ItemsFailed)"
+    after = await cluster.until_array("after", ended)
+    assert after["status"]["reason"] == "DependencyFailed"
+    return [job, after]
+
+
+@scenario
+async def dependencies_that_cannot_be_are_refused(cluster: Cluster) -> list[Any]:
+    bad = cluster.full_name("bad")
+    twice = [{"array": "a"}, {"array": "a", "outcome": "Any"}]
+    wrong: list[list[Any]] = [
+        [{"outcome": "Any"}],
+        [{"name": "a", "array": "a"}],
+        [{"array": "a", "children": True}],
+        twice,
+    ]
+    jobs = [await refusal(cluster.create("bad", "echo", dependsOn=one)) for one in wrong]
+    jobs.append(await refusal(cluster.create("bad", "echo", dependsOn=[{"name": bad}])))
+    arrays = [await refusal(cluster.create_array("bad", "item", 1, dependsOn=x)) for x in wrong]
+    itself = cluster.create_array("bad", "item", 1, dependsOn=[{"array": bad}])
+    return [*jobs, *arrays, await refusal(itself)]

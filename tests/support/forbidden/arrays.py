@@ -116,6 +116,22 @@ def _written(
     return Case(rule, title, attempt)
 
 
+def _selfish(setup: ForbiddenSetup) -> Answer:
+    path, name = collection_path(setup.space.name, PLURAL), f"case-{next(NUMBERS)}"
+    body = array(name, dependsOn=[{"name": name}, {"array": name, "outcome": "Any"}])
+    return setup.acting(setup.space.admin).create(path, body)
+
+
+def _started(title: str, before: dict[str, Any], change: dict[str, Any], **spec: Any) -> Case:
+    """Return a write to an array that has to wait."""
+
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        path = array_status_path(setup.space.name, _stored(setup, before, **spec))
+        return setup.acting(setup.operator).merge(path, {"status": change})
+
+    return Case("array.admitted", title, attempt)
+
+
 def _by_a_stranger(setup: ForbiddenSetup) -> Answer:
     name = f"stranger-{next(NUMBERS)}"
     setup.space.grant(
@@ -146,6 +162,12 @@ ARRAYS: Final[tuple[Case, ...]] = (
         "array.skip", "a skipped item beyond those in place", items={"inline": [1], "skip": "1"}
     ),
     _created("array.skip", "a range backwards", items={"from": IN_A_FILE["from"], "skip": "5-3"}),
+    _created(
+        "array.dependencies",
+        "one array twice",
+        dependsOn=[{"array": "a"}, {"name": "a"}, {"array": "a", "outcome": "Any"}],
+    ),
+    Case("array.depends-on-others", "an array that depends on itself", _selfish),
     _created("array.one-limit", "two limits", maxFailed=1, maxFailedPercent=1),
     _created("array.redrive-not-at-creation", "a redrive at creation", redrive=1),
     _changed("array.spec-fixed", "more items", {}, {"items": {"count": 11}}),
@@ -177,6 +199,14 @@ ARRAYS: Final[tuple[Case, ...]] = (
         items=IN_A_FILE,
     ),
     _written("array.total", "a total before there is an index", {}, **_NONE, items=IN_A_FILE),
+    _started("a chunk of one that waits", {}, RUNNING, dependsOn=[{"name": "a"}]),
+    _started("a chunk before its time", {}, RUNNING, notBefore=at(3600)),
+    _started(
+        "an admission taken back",
+        {**RUNNING, "admitted": True},
+        {"admitted": None},
+        dependsOn=[{"array": "a"}],
+    ),
     _written("array.counts-grow", "next that goes back", RUNNING, next=7, requeued=None),
     _written("array.counts-grow", "successes that are lost", RUNNING, succeeded=0, requeued="5,7"),
     _written("array.counts-grow", "a generation that goes back", RUNNING, generation=0),

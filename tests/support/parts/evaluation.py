@@ -1,6 +1,6 @@
 """A `JobEvaluator` on caches of its own, connected as `Components` connects them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
@@ -52,6 +52,7 @@ def evaluation(
     on_dead_letter: Callable[[JobView, str], None] = ignore,
     options: DecisionOptions | None = None,
     enqueue_admission: Callable[[tuple[str, str]], None] = ignore,
+    evaluate_arrays_later: Callable[[Iterable[str]], None] = ignore,
     quarantine: Quarantine | None = None,
     metrics: JobMetrics | None = None,
 ) -> Evaluation:
@@ -63,6 +64,7 @@ def evaluation(
         VersionTimes(),
         enqueue_admission=enqueue_admission,
         evaluate_later=delaying_queue.add_all,
+        evaluate_arrays_later=evaluate_arrays_later,
     )
     queue_stats = QueueStatsCollector(
         caches.store, caches.queues, caches.worker_registry, now, quarantine

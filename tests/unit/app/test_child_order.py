@@ -1,15 +1,19 @@
 """What a handler asks for as a child job: the same again is the same, anything else is not."""
 
+from concurrent.futures import Future
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel
 
 from asyncjob import RetryPolicy
+from asyncjob.app.child_handles import Child, ChildSubmission
+from asyncjob.app.child_jobs import ChildJobs, ChildRef
 from asyncjob.app.child_manifest import ChildManifest, ChildOptions, ParentJob, build_child_manifest
 from asyncjob.app.errors import SubmitRefusedError
 from asyncjob.models.job import Dependency, DependencyOutcome
+from asyncjob.names import ARRAY_KIND
 from asyncjob.shards import shard_of
 
 PARENT = ParentJob("report-42", "uid-1", "reports", priority=3, traceparent="00-a")
@@ -50,6 +54,19 @@ def test_a_child_says_whose_it_is_and_inherits_queue_priority_and_trace() -> Non
         "priority": 3,
         "traceparent": "00-a",
     }
+
+
+def test_a_job_may_depend_on_arrays_that_its_parent_has_submitted() -> None:
+    array = Child(ChildRef("thumbs", "uid-a", ARRAY_KIND), cast("ChildJobs", None))
+    job = Child(ChildRef("page", "uid-p"), cast("ChildJobs", None))
+    sent = ChildSubmission("sent", Future(), ARRAY_KIND)
+    made = order(depends_on=[array, job, sent, Dependency(array="other")])
+    assert spec(made)["dependsOn"] == [
+        {"array": "thumbs"},
+        {"name": "page"},
+        {"array": "sent"},
+        {"array": "other", "outcome": "Succeeded"},
+    ]
 
 
 def test_all_options_are_put_where_they_belong() -> None:

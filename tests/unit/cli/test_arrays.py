@@ -8,6 +8,7 @@ import pytest
 
 from asyncjob.cli.input.array_submissions import WAY_OUT
 from asyncjob.client.errors import UnavailableError
+from asyncjob.models.job import Dependency, DependencyOutcome
 from asyncjob.rest.arrays import ArrayInfo, ArraySelection
 from support.in_memory.fake_jobs import an_array
 from support.parts.cli_shell import Shell
@@ -50,6 +51,21 @@ def test_a_number_of_items_is_submitted_with_options(shell: Shell) -> None:
     )
     shell.ok("array", "submit", "thumb", "--count=1", "--max-failed", "7")
     assert shell.jobs.submitted_arrays[-1].max_failed == 7
+
+
+def test_an_array_may_wait_for_a_time_for_jobs_and_for_arrays(shell: Shell) -> None:
+    shell.ok(
+        *("array", "submit", "thumb", "--count=1", "--not-before", "2026-11-22T08:00:00Z"),
+        *("--depends-on=fetch:any", "--depends-on", "array/resize"),
+    )
+    [made] = shell.jobs.submitted_arrays
+    assert made.not_before == "2026-11-22T08:00:00Z"
+    assert made.depends_on == [
+        Dependency(name="fetch", outcome=DependencyOutcome.ANY),
+        Dependency(array="resize"),
+    ]
+    said = shell("array", "submit", "thumb", "--count=1", "--name=a", "--depends-on=aa/a").stderr
+    assert "dependsOn.0: array a cannot depend on itself; leave it out" in said
 
 
 @pytest.mark.parametrize(
@@ -221,6 +237,22 @@ def test_a_list_shows_how_far_each_is_and_takes_filters(shell: Shell) -> None:
     assert shell("array", "list", "--type", "nothing").stderr == "no arrays match\n"
     assert "not one of Pending, Running" in shell("array", "list", "--phase=x").stderr
     assert "--queue: " in shell("array", "list", "--queue=No Queue").stderr
+
+
+def test_one_that_waits_says_for_what_and_how_to_look_at_it(shell: Shell) -> None:
+    spec = {
+        "type": "thumb",
+        "items": {"count": 1000},
+        "notBefore": "2026-11-22T08:00:00Z",
+        "dependsOn": [{"name": "fetch"}, {"array": "resize", "outcome": "Any"}],
+    }
+    waits = {"reason": "WaitingForDependency", "message": "waiting for fetch", "spec": spec}
+    shell.jobs.all_arrays["thumbs"] = an_array("thumbs", "Pending", **waits)
+    said = shell.ok("array", "get", "thumbs")
+    assert "Not before  2026-11-22 08:00:00" in said
+    assert "Depends on  fetch (Succeeded), array resize (Any)" in said
+    assert "asyncjob get fetch " in said
+    assert "asyncjob array get resize " in said
 
 
 def test_one_is_shown_with_its_errors_and_what_to_do_next(shell: Shell) -> None:

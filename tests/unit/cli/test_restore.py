@@ -333,9 +333,28 @@ def test_who_waits_for_what_does_not_come_back_is_named(shell: Shell, tmp_path: 
     file = a_file(
         tmp_path, a_job("dead", "DeadLetter"), a_job("waits", dependsOn=[{"name": "dead"}])
     )
-    assert "note: jobs depend on jobs that are not restored (waits for dead)" in shell.ok(
+    assert "note: jobs or arrays depend on what is not restored (waits for dead)" in shell.ok(
         "restore", file
     )
+
+
+def test_what_depends_on_arrays_waits_for_those_that_come_back(
+    shell: Shell, tmp_path: Path
+) -> None:
+    needs: list[Any] = [{"array": name} for name in ("done", "open", "failed")]
+    file = a_file(
+        tmp_path,
+        *(an_array("done", "Succeeded"), an_array("open"), an_array("failed", "Failed")),
+        *(a_job("open", "Succeeded"), a_job("waits", dependsOn=[*needs, {"name": "open"}])),
+        an_array("after", "Pending", status={}, dependsOn=[*needs[:2], {"name": "open"}]),
+        an_array("begun", status={"next": 4, "admitted": True}, dependsOn=needs),
+    )
+    said = shell.ok("restore", file)
+    assert "note: jobs or arrays depend on what is not restored (waits for array failed)" in said
+    arrays, jobs = shell.cluster.of("AsyncArray"), shell.cluster.of("AsyncJob")
+    assert [one["array"] for one in jobs["waits"]["spec"]["dependsOn"]] == ["open", "failed"]
+    assert [one["array"] for one in arrays["after"]["spec"]["dependsOn"]] == ["open"]
+    assert "dependsOn" not in arrays["begun"]["spec"]
 
 
 def test_who_had_begun_waits_for_nothing_and_has_met_its_deadline(

@@ -55,6 +55,23 @@ def test_every_field_of_a_submission_has_an_option() -> None:
     assert keyed == {"idempotencyKey": "i", "deduplicationId": "d"}
 
 
+@pytest.mark.parametrize(
+    ("word", "dependency"),
+    [
+        ("page", {"name": "page"}),
+        ("page:any", {"name": "page", "outcome": "Any"}),
+        ("asyncjob.asyncjob.dev/page", {"name": "page"}),
+        ("array/images", {"array": "images"}),
+        ("aa/images:any", {"array": "images", "outcome": "Any"}),
+        ("asyncarray.asyncjob.dev/images", {"array": "images"}),
+    ],
+)
+def test_a_dependency_is_a_job_or_an_array_by_what_stands_before_its_name(
+    word: str, dependency: dict[str, str]
+) -> None:
+    assert options("--depends-on", word)["dependsOn"] == [dependency]
+
+
 def test_options_mean_what_they_say() -> None:
     made = one({"type": "t"}, *ALL).model_dump(by_alias=True, exclude_none=True, mode="json")
     assert made["labels"] == {"team": "mail", "x": ""}

@@ -142,7 +142,7 @@ def test_a_page_shows_what_is_set_and_nothing_of_what_is_not() -> None:
         reason="HandlerFailed",
         error=ERROR,
         next_attempt_at="2026-11-21T20:06:00Z",
-        depends_on=[{"name": "first"}],
+        depends_on=[{"name": "first"}, {"array": "thumbs"}],
         parent={"name": "mother"},
         deduplication_id="d",
         payload_from={"secretKeyRef": {"name": "s", "key": "k"}},
@@ -153,7 +153,7 @@ def test_a_page_shows_what_is_set_and_nothing_of_what_is_not() -> None:
     for part in (
         "Queue       default, priority 5",
         "Next        about 2026-11-21 20:06:00",
-        "Depends on  first (Succeeded)",
+        "Depends on  first (Succeeded), array thumbs (Succeeded)",
         "Parent      mother",
         "Dedup id    d",
         "Payload     key k of Secret s",
@@ -163,6 +163,16 @@ def test_a_page_shows_what_is_set_and_nothing_of_what_is_not() -> None:
         assert part in text
     assert "Worker" not in text
     assert "Result" not in text
+
+
+def test_what_a_job_waits_for_can_be_looked_at() -> None:
+    needs = [{"name": "first"}, {"array": "thumbs"}, {"name": "second"}]
+    waits = a_job(phase="Pending", reason="WaitingForDependency", depends_on=needs)
+    text = "\n".join(job_detail(waits, LOOK))
+    assert "asyncjob get first second " in text
+    assert "asyncjob array get thumbs " in text
+    only = a_job(phase="Pending", reason="WaitingForDependency", depends_on=needs[1:2])
+    assert "the jobs it waits for" not in "\n".join(job_detail(only, LOOK))
 
 
 def test_the_attempt_that_is_under_way_is_the_last_line_of_the_timeline() -> None:

@@ -242,3 +242,20 @@ def test_items_and_payload_are_hidden_from_who_may_not_read_them() -> None:
     assert "secret" in whole.model_dump_json()
     assert "secret" not in whole.without_payload().model_dump_json()
     assert array_of(obj).without_payload() == array_of(obj)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"dependsOn": [{"array": "thumbs"}]}, "array thumbs cannot depend on itself"),
+        ({"dependsOn": [{"array": "a"}, {"array": "a"}]}, "array a is named twice"),
+        ({"notBefore": "2026-02-30T00:00:00Z"}, "notBefore: not a valid time"),
+    ],
+)
+def test_what_an_array_cannot_wait_for_is_refused_before_it_is_sent(
+    fields: dict[str, Any], said: str
+) -> None:
+    api = FakeApi()
+    with pytest.raises(InvalidSubmissionError, match=said):
+        run(client_of(api).submit_array(wanted(name="thumbs", **fields)))
+    assert not len(api.objects)

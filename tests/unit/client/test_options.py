@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from asyncjob.client.options import to_submission
+from asyncjob.client.options import ArrayOptionsGiven, to_array_submission, to_submission
+from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models.job import Dependency
+from asyncjob.rest.arrays import SubmittedArray
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob.submission import InvalidSubmissionError
 
@@ -63,6 +65,18 @@ def test_dependencies_are_names_jobs_or_entries() -> None:
     entry = Dependency(name="c", children=True)
     job = made(depends_on=["a", done, entry])
     assert job.depends_on == [Dependency(name="a"), Dependency(name="b"), entry]
+
+
+def test_arrays_are_depended_on_by_what_a_client_has_of_them() -> None:
+    array = SubmittedArray(name="thumbs", created=True, phase="Pending")
+    entry = Dependency(array="other")
+    assert made(depends_on=[array, entry]).depends_on == [Dependency(array="thumbs"), entry]
+    options: ArrayOptionsGiven = {"depends_on": ["a", array], "not_before": timedelta(hours=1)}
+    submission = to_array_submission("thumb", 3, options, now=NOW)
+    assert submission.depends_on == [Dependency(name="a"), Dependency(array="thumbs")]
+    assert submission.not_before == format_timestamp(NOW + timedelta(hours=1))
+    with pytest.raises(InvalidSubmissionError, match="dependsOn: thumbs is one array, not a list"):
+        made(depends_on=array)
 
 
 def test_options_that_are_none_say_nothing() -> None:

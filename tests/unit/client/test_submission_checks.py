@@ -181,3 +181,25 @@ def test_what_cannot_be_sent_is_named_all_the_same(field: str) -> None:
     with pytest.raises(InvalidSubmissionError) as caught:
         made(request={"headers": {"\ud800": ["a"]}}, labels={field: "\u00e4"})
     assert all(one.field.encode() for one in caught.value.errors)
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "said"),
+    [
+        ([{}], "dependsOn.0: give either name, of a job, or array"),
+        ([{"name": "a", "array": "a"}], "dependsOn.0: give either name, of a job, or array"),
+        ([{"array": "a", "children": True}], "dependsOn.0.children: children are those of a job"),
+        ([{"name": "b"}, {"name": "b"}], "dependsOn.1: b is named twice"),
+        ([{"array": "a"}, {"array": "a"}], "dependsOn.1: array a is named twice"),
+        ([{"name": "mine"}], "dependsOn.0: mine cannot depend on itself; leave it out"),
+    ],
+)
+def test_dependencies_that_cannot_be_are_named(depends_on: list[Any], said: str) -> None:
+    with pytest.raises(InvalidSubmissionError) as error:
+        made(name="mine", dependsOn=depends_on)
+    assert said in str(error.value)
+
+
+def test_a_job_and_an_array_of_one_name_are_two() -> None:
+    both = [{"name": "a"}, {"array": "a"}, {"array": "mine"}]
+    assert len(made(name="mine", dependsOn=both).spec["dependsOn"]) == 3  # type: ignore[arg-type]  # a list

@@ -152,3 +152,14 @@ def test_facts_and_payload_are_those_of_the_spec() -> None:
 
 def test_the_address_of_a_form_leads_back_to_its_page() -> None:
     assert page_path_of_form("/arrays/thumbs/cancel") == "/arrays/thumbs"
+
+
+def test_what_an_array_waits_for_is_linked() -> None:
+    needs = [{"name": "fetch"}, {"array": "resize"}]
+    spec = {**SPEC, "dependsOn": needs, "notBefore": before(-60)}
+    facts = [fact for fact in shown(array(spec=spec)).facts if fact.name == "Depends on"]
+    assert [(fact.value, fact.url) for fact in facts] == [
+        ("fetch", LINKS.job("fetch")),
+        ("array resize", LINKS.array("resize")),
+    ]
+    assert any(fact.name == "Not before" and fact.time for fact in shown(array(spec=spec)).facts)

@@ -203,3 +203,11 @@ def test_how_far_it_came_is_kept_when_it_has_ended() -> None:
     assert {one.name: one.value for one in shown(failed).facts}["Progress"] == "60 %, rendering"
     assert "Progress" not in {one.name for one in shown(running).facts}
     assert shown(running).row.percent == 60
+
+
+def test_the_jobs_and_arrays_that_it_depends_on_are_linked() -> None:
+    needs = [{"name": "first"}, {"array": "thumbs"}]
+    facts = [one for one in shown(whole(depends_on=needs)).facts if one.name == "Depends on"]
+    assert [one.value for one in facts] == ["first", "array thumbs"]
+    assert facts[0].url.endswith("/jobs/first")
+    assert facts[1].url.endswith("/arrays/thumbs")

@@ -48,7 +48,7 @@ ELSEWHERE: Mapping[str, str] = {
     "how many a message or a list of suggestions names": """
         strict.MAX_PROBLEMS reader.MAX_REPORTED_MISTAKES submissions.MAX_REPORTED_MISTAKES
         restore.MAX_NAMED dead_letters.MAX_NAMED dead_letters.MAX_LISTED_NAMES
-        dead_letters.MAX_TYPES_NAMED gates.MAX_DEPENDENCIES_NAMED resource_names.MAX_OFFERED
+        dead_letters.MAX_TYPES_NAMED dependencies.MAX_DEPENDENCIES_NAMED resource_names.MAX_OFFERED
         checker.MAX_KEPT
     """,
     "on the page of the built-in handlers, or beyond what they meet": """

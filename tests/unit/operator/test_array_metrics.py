@@ -7,15 +7,13 @@ from prometheus_client import CollectorRegistry
 
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.metrics import MetricSpec, arrays
-from asyncjob_operator.cache.child_arrays import ChildArrays
-from asyncjob_operator.cache.chunks import ChunkCache
-from asyncjob_operator.cache.jobs import JobStore
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.array_metrics import ArrayMetrics, ArrayStats
 from asyncjob_operator.telemetry.job_metrics import MAX_QUEUES
 from support.parts.array_world import raw_array
+from support.parts.evaluation import evaluation
 from support.parts.vitals import quarantine
 
 QUEUE = {"namespace": "ns", "queue": "q"}
@@ -85,17 +83,19 @@ class Watched:
 
     def __init__(self) -> None:
         self.now, self.version = 100.0, 1
-        self.chunks, queue = ChunkCache(), DelayingQueue()
+        caches = evaluation(self.moment).caches
+        self.chunks, queue = caches.chunks, DelayingQueue()
         self.evaluator = ArrayEvaluator(
             "me",
-            self.chunks,
-            lambda: Now(self.now, self.now),
+            caches,
+            self.moment,
             lambda _key: None,
-            jobs=JobStore(),
-            child_arrays=ChildArrays(),
             delaying_queue=queue,
             quarantine=quarantine(),
         )
+
+    def moment(self) -> Now:
+        return Now(self.now, self.now)
 
     def see(self, phase: str = "Running", **spec: Any) -> None:
         self.version += 1

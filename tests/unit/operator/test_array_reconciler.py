@@ -27,12 +27,12 @@ from asyncjob.names import (
     job_path,
 )
 from asyncjob.shards import shard_label
-from asyncjob_operator.cache.child_arrays import ChildArrays
-from asyncjob_operator.cache.chunks import ChunkCache, array_key
-from asyncjob_operator.cache.jobs import JobStore
+from asyncjob_operator.cache.chunks import array_key
+from asyncjob_operator.components import cache_updates
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.array_reconciler import ArrayReconciler
 from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import DelayingQueue, ItemBackoff
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
@@ -40,6 +40,7 @@ from support.in_memory.fake_session import FakeSession, operator_cluster
 from support.in_memory.memory import Clock
 from support.objects.snapshots import raw
 from support.parts.array_world import raw_array
+from support.parts.evaluation import evaluation
 from support.parts.vitals import quarantine
 
 PATH = array_path("ns", "thumbs")
@@ -89,23 +90,28 @@ class Process:
 
     def __init__(self, session: FakeSession, clock: Clock, name: str) -> None:
         self.session, self.clock = session, clock
-        self.metrics, self.chunks, self.queue = OperatorMetrics(), ChunkCache(), DelayingQueue()
-        self.jobs, self.child_arrays = JobStore(), ChildArrays()
+        self.metrics, self.queue = OperatorMetrics(), DelayingQueue()
+        made = evaluation(self.now, evaluate_arrays_later=self.queue.add_all)
+        self.caches = caches = made.caches
+        self.job_evaluator, self.chunks = made.evaluator, caches.chunks
+        self.jobs, self.child_arrays = caches.store, caches.child_arrays
         self.wanted: set[str] = set()
         self.evaluator = ArrayEvaluator(
             name,
-            self.chunks,
+            caches,
             self.now,
             self.wanted.add,
-            jobs=self.jobs,
-            child_arrays=self.child_arrays,
             delaying_queue=self.queue,
             quarantine=quarantine(),
         )
         self.events = EventRecorder(session, name, self.now, self.metrics, quarantine())
+        updates = cache_updates(
+            caches, made.evaluator, self.evaluator.on_update, self.evaluator.on_delete
+        )
         self.reconciler = ArrayReconciler(
             session,
             self.evaluator,
+            preconditions=PreconditionChecker(session, updates, lambda: self.clock.now),
             backoff=ItemBackoff(0.001, 0.002),
             events=self.events,
             metrics=self.metrics,
@@ -552,7 +558,7 @@ async def test_late_news_of_an_array_that_was_never_seen_do_not_hide_the_one_of_
 async def test_that_an_array_is_there_that_it_ends_and_that_it_goes_is_told_once_each() -> None:
     life, told = Life(), list[str]()
     arrays = life.process.child_arrays
-    arrays.add_news_listener(told.append)
+    arrays.add_news_listener(lambda uid, _name: told.append(uid))
     uid = life.session.objects[PATH]["metadata"]["uid"]
     assert arrays.has_ended(uid) is None
     await life.turn(set())
@@ -561,9 +567,9 @@ async def test_that_an_array_is_there_that_it_ends_and_that_it_goes_is_told_once
     await play(life)
     old = life.session.objects[PATH]
     assert arrays.has_ended(uid) is True
-    assert told == [uid] * 3  # it has failed, and was redriven
+    assert told == [uid] * 4  # it has failed, was redriven, and has ended
     life.process.evaluator.on_delete(("ns", "thumbs"))
     life.process.evaluator.on_update(old)
     assert life.process.evaluator.locate(array_key("ns", uid)) is None
     assert arrays.has_ended(uid) is True
-    assert told == [uid] * 4
+    assert told == [uid] * 5

@@ -20,6 +20,8 @@ from asyncjob_operator.core.arrays.snapshot import (
     ReadChunks,
     WriteArrayStatus,
 )
+from asyncjob_operator.core.decision import CancelCascades
+from asyncjob_operator.core.dependencies import RelatedJob
 from support.objects.arrays import RUNNING, chunk, entry, outcome, ranges, snapshot, under_way
 from support.objects.snapshots import at, stamp
 
@@ -208,16 +210,24 @@ def test_an_array_is_kept_while_the_job_that_has_submitted_it_may_ask_how_it_end
     assert decide_array(replace(waiting, has_open_parent=False), at(900)).effect == DeleteArray()
 
 
+def test_an_array_is_kept_while_something_depends_on_it() -> None:
+    known = snapshot(FAILED, spec={"ttlSecondsAfterFinished": 300})
+    assert decide_array(replace(known, is_needed=True), at(900)) == ArrayDecision(None, 960.0)
+
+
+CANCELLED = RelatedJob("ns", "parent", "uid-parent", Phase.CANCELLED, cascades_cancel=True)
+
+
 @pytest.mark.parametrize("state", [ArrayState(), RUNNING, replace(RUNNING, open=())])
 def test_an_array_is_cancelled_with_its_parent_once(state: ArrayState) -> None:
-    known = replace(snapshot(state), cancelled_with_parent=True)
-    assert decide_array(known, at(0)) == ArrayDecision(CancelArray())
-    asked = replace(snapshot(state, spec={"cancel": True}), cancelled_with_parent=True)
-    assert decide_array(asked, at(0)).effect != CancelArray()
+    known = replace(snapshot(state), cancelled_with=CANCELLED)
+    assert decide_array(known, at(0)) == ArrayDecision(CancelArray(CancelCascades(CANCELLED)))
+    asked = replace(snapshot(state, spec={"cancel": True}), cancelled_with=CANCELLED)
+    assert not isinstance(decide_array(asked, at(0)).effect, CancelArray)
 
 
 def test_an_array_that_has_ended_is_not_cancelled() -> None:
-    known = replace(snapshot(FAILED), cancelled_with_parent=True)
+    known = replace(snapshot(FAILED), cancelled_with=CANCELLED)
     assert decide_array(known, at(0)) == ArrayDecision()
 
 

@@ -244,7 +244,7 @@ async def test_jobs_without_ties_leave_no_trace_but_their_names(harness: Operato
     assert not relations._by_name
     assert not relations._open_children._groups
     assert not relations._failed_children._groups
-    assert not relations.dependents("ns", "a")
+    assert not relations.dependents(("ns", "AsyncJob", "a"))
     assert not relations.children(("ns", "uid-a"))
 
 

@@ -80,7 +80,7 @@ def test_what_is_missing_and_unmet_is_told_with_the_missing_first() -> None:
     waits, done = on("a", related("a", Phase.RUNNING)), on("b", related("b"))
     missing, with_children = on("c"), on("d", related("d"), children=True)
     known = Dependencies((waits, done, missing, with_children))
-    assert known.missing == ("c",)
+    assert known.missing == (missing.dependency,)
     assert known.unmet == (missing, waits)
     assert known.with_children == (with_children,)
     assert known.failed_job is None

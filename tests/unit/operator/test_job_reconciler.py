@@ -54,7 +54,7 @@ class JobReconcilerHarness:
         made = self._made = evaluation(time, options=DecisionOptions(unknown_type_delay=0))
         self.observer, self.caches = made.evaluator, made.caches
         self.delaying_queue = made.delaying_queue
-        updates = cache_updates(self.caches, self.observer, ignore)
+        updates = cache_updates(self.caches, self.observer, ignore, ignore)
         self.actor = JobReconciler(
             session,
             self.observer,
@@ -555,7 +555,7 @@ async def test_children_are_not_listed_once_the_watch_has_come_past_their_parent
     harness.job(phase="Succeeded", completionTime=stamp(0))
     confirmation = PreconditionChecker(
         cast("KubeSession", harness.session),
-        cache_updates(harness.caches, harness.observer, ignore),
+        cache_updates(harness.caches, harness.observer, ignore, ignore),
         monotonic,
     )
     proof = ChildrenFinished("ns", (UID,), ())

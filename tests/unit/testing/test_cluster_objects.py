@@ -78,7 +78,6 @@ async def test_names_are_unique_and_missing_ones_not_found(cluster: FakeCluster)
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"dependsOn": [{"name": "other"}]}, "dependsOn: create the job once"),
         ({"deduplicationId": "x"}, "deduplicationId"),
         ({"payloadFrom": {"uri": "s3://a/b"}}, "payloadFrom: give the payload itself"),
     ],

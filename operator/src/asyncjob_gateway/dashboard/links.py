@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from asyncjob.models.job import Dependency
 from asyncjob_gateway.urls import split_url
 
 PREFIX: Final = "/dashboard"
@@ -48,6 +49,10 @@ class Links:
     def array(self, name: str, query: Query | None = None) -> str:
         """Return the address of an array's page."""
         return self.to(f"/arrays/{quote(name, safe='')}", query)
+
+    def dependency(self, dependency: Dependency) -> str:
+        """Return the address of the page of what something depends on."""
+        return self.array(dependency.array) if dependency.array else self.job(dependency.called)
 
     def jobs(self, **filters: str | int | Sequence[str] | None) -> str:
         """Return the address of a list."""

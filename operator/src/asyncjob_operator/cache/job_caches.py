@@ -7,13 +7,14 @@ decides from all.
 from collections.abc import Callable, Iterable
 
 from asyncjob_operator.cache.child_arrays import ChildArrays
-from asyncjob_operator.cache.chunks import ChunkCache
+from asyncjob_operator.cache.chunks import ArrayKey, ChunkCache
 from asyncjob_operator.cache.dependencies import DependencyGraph
 from asyncjob_operator.cache.jobs import JobStore, QueueKey
 from asyncjob_operator.cache.queues import AdmissionCache, QueueCache
 from asyncjob_operator.cache.scheduled_jobs import ScheduledJobCache
 from asyncjob_operator.cache.statuses import StatusCache
 from asyncjob_operator.cache.versions import WatchPosition
+from asyncjob_operator.cache.waiting_arrays import WaitingArrays
 from asyncjob_operator.cache.workers import WorkerPodCache, WorkerRegistry
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.retention import FinishedJob
@@ -24,7 +25,8 @@ class JobCaches:
     """Caches of jobs, queues and workers. Their listeners are those who evaluate from them.
 
     `enqueue_admission` is called with each queue that needs a round of admission, `evaluate_later`
-    with the UIDs of jobs for which a cycle of dependencies was found.
+    with the UIDs of jobs for which a cycle of dependencies was found, `evaluate_arrays_later` with
+    the keys of arrays that wait for what has changed.
     """
 
     def __init__(
@@ -34,13 +36,16 @@ class JobCaches:
         *,
         enqueue_admission: Callable[[QueueKey], None],
         evaluate_later: Callable[[Iterable[str]], None],
+        evaluate_arrays_later: Callable[[Iterable[ArrayKey]], None],
     ) -> None:
         self.store = JobStore()
         self.version_times = version_times
         self.statuses = StatusCache()
         self.watch_position = WatchPosition()
         self.child_arrays = ChildArrays()
-        self.dependency_graph = DependencyGraph(self.store, evaluate_later, self.child_arrays)
+        self.dependency_graph = DependencyGraph(
+            self.store, evaluate_later, self.child_arrays, WaitingArrays(evaluate_arrays_later)
+        )
         self.scheduled_jobs = ScheduledJobCache()
         self.chunks = ChunkCache()
         self.worker_pods = WorkerPodCache(now)

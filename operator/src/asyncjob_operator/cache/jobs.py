@@ -13,16 +13,13 @@ from asyncjob.lifecycle.deduplication import is_live
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob_operator.core.admission.reservations import is_active
-from asyncjob_operator.core.dependencies import awaited_children
+from asyncjob_operator.core.dependencies import DependencyKey, awaited_children, dependency_key
 from asyncjob_operator.core.policies.deduplication import DuplicateGroup
 from asyncjob_operator.core.retention import FinishedJob, finished_job
 
 K = TypeVar("K")
 
 KnownJob = JobView | FinishedJob
-JobName = tuple[str, str]
-"""Namespace and name."""
-
 QueueKey = tuple[str, str]
 """Namespace and name."""
 
@@ -266,11 +263,13 @@ class UidIndex(Generic[K]):
 
     def discard(self, key: K, uid: str) -> None:
         """Remove the UID from a group, if it is there."""
-        group = self._groups.get(key)
-        if group is not None:
-            group.pop(uid, None)
-            if not group:
-                del self._groups[key]
+        group = self._groups.get(key, {})
+        group.pop(uid, None)
+        if not group:
+            self._groups.pop(key, None)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._groups)
 
     def members(self, key: K) -> list[str]:
         """Return the UIDs of a group."""
@@ -298,7 +297,7 @@ class RelationIndex:
 
     def __init__(self) -> None:
         self._by_name: dict[str, dict[str, str]] = {}
-        self._dependents: UidIndex[JobName] = UidIndex()
+        self._dependents: UidIndex[DependencyKey] = UidIndex()
         self._children: UidIndex[ParentKey] = UidIndex()
         self._open_children: UidIndex[ParentKey] = UidIndex()
         self._failed_children: UidIndex[ParentKey] = UidIndex()
@@ -330,14 +329,14 @@ class RelationIndex:
     def _add_waits(self, job: JobView) -> None:
         if has_pending_dependencies(job):
             for dependency in job.gates.depends_on:
-                self._dependents.add((job.namespace, dependency.name), job.uid)
+                self._dependents.add(dependency_key(job.namespace, dependency), job.uid)
         for child in awaited_children(job):
             self.awaiting.add(child.uid, job.uid)
 
     def _discard_waits(self, job: JobView) -> None:
         if has_pending_dependencies(job):
             for dependency in job.gates.depends_on:
-                self._dependents.discard((job.namespace, dependency.name), job.uid)
+                self._dependents.discard(dependency_key(job.namespace, dependency), job.uid)
         for child in awaited_children(job):
             self.awaiting.discard(child.uid, job.uid)
 
@@ -345,13 +344,18 @@ class RelationIndex:
         """Return the UID of the job of this name."""
         return self._by_name.get(namespace, {}).get(name)
 
-    def dependents(self, namespace: str, name: str) -> list[str]:
-        """Return the jobs that have not started yet and depend on the job of this name."""
-        return self._dependents.members((namespace, name))
+    def dependents(self, key: DependencyKey) -> list[str]:
+        """Return the jobs that have not started yet and depend on this."""
+        return self._dependents.members(key)
 
-    def has_dependents(self, namespace: str, name: str) -> bool:
-        """Return whether any job that has not started yet depends on the job of this name."""
-        return self._dependents.size((namespace, name)) > 0
+    def has_dependents(self, key: DependencyKey) -> bool:
+        """Return whether any job that has not started yet depends on this."""
+        return self._dependents.size(key) > 0
+
+    def dependents_on(self, kind: str) -> list[str]:
+        """Return the jobs that have not started yet and depend on something of this kind."""
+        keys = [key for key in self._dependents if key[1] == kind]
+        return list(dict.fromkeys(uid for key in keys for uid in self._dependents.members(key)))
 
     def children(self, parent: ParentKey) -> list[str]:
         """Return the children of a job."""

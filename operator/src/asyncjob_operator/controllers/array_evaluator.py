@@ -15,16 +15,19 @@ from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
 from asyncjob.lifecycle.arrays.state import ArrayView, read_array
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cache.adapters import CacheAdapter, InformerStore, ObjectName
-from asyncjob_operator.cache.child_arrays import ChildArrays
-from asyncjob_operator.cache.chunks import ArrayKey, ChunkCache, array_key
-from asyncjob_operator.cache.jobs import JobStore, KnownJob, is_newer
+from asyncjob_operator.cache.chunks import ArrayKey, array_key
+from asyncjob_operator.cache.job_caches import JobCaches
+from asyncjob_operator.cache.jobs import KnownJob, is_newer
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
+from asyncjob_operator.core.arrays.gates import check_start, time_ahead
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArraySnapshot,
 )
+from asyncjob_operator.core.dependencies import Dependencies, RelatedJob, related_job
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.dead_letters import Missing
 from asyncjob_operator.telemetry.array_metrics import ArrayStats
 from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef, Quarantine, object_ref
 
@@ -44,6 +47,9 @@ class ArrayMemory:
     idle_since: float | None = None
     """Since when none of its chunks has run although some might."""
 
+    missing_since: float | None = None
+    """Since when something that it depends on has not existed."""
+
 
 class ArrayEvaluator:
     """Caches arrays and evaluates them; `enqueue` is called with each that has something due."""
@@ -51,21 +57,22 @@ class ArrayEvaluator:
     def __init__(
         self,
         identity: str,
-        chunks: ChunkCache,
+        caches: JobCaches,
         now: Callable[[], Now],
         enqueue: Callable[[ArrayKey], None],
         *,
-        jobs: JobStore,
-        child_arrays: ChildArrays,
         delaying_queue: DelayingQueue,
         quarantine: Quarantine,
+        missing_timeout: float = 0.0,
     ) -> None:
         self._identity = identity
-        self._jobs = jobs
-        self._chunks = chunks
-        chunks.add_listener(self.evaluate)
-        self._child_arrays = child_arrays
-        child_arrays.add_cancel_listener(self.evaluate)
+        self._jobs = caches.store
+        self._chunks = caches.chunks
+        self._chunks.add_listener(self.evaluate)
+        self._child_arrays = caches.child_arrays
+        self._child_arrays.add_cancel_listener(self.evaluate)
+        self._dependency_graph = caches.dependency_graph
+        self._missing_timeout = missing_timeout
         self._now = now
         self._enqueue = enqueue
         self._delaying_queue = delaying_queue
@@ -114,7 +121,12 @@ class ArrayEvaluator:
         self._views.pop(key, None)
         self._memory.pop(key, None)
         self._delaying_queue.forget(key)
+        self._dependency_graph.on_array_delete(key.partition("/")[2])
         self.evaluate(key)
+
+    def on_listed(self, namespace: str | None) -> None:
+        """Note that all arrays of a namespace, or of all, have been listed."""
+        self._child_arrays.on_listed(namespace)
 
     def names_in(self, namespace: str | None) -> Sequence[ObjectName]:
         """Return the names of the known arrays of one namespace, or of all."""
@@ -166,6 +178,7 @@ class ArrayEvaluator:
     def _note_idle(self, key: ArrayKey) -> None:
         array, now = self._views[key], self._now()
         held = array.suspend or array.cancel or array.state.phase in ENDED_ARRAY_PHASES
+        held = held or (array.gated and not array.state.has_started)
         chunks = self._chunks.chunks_of(key).values()
         memory = self._remember(array, now)
         if held or any(chunk.phase is Phase.RUNNING for chunk in chunks):
@@ -183,11 +196,18 @@ class ArrayEvaluator:
         now = self._now()
         memory = self._remember(array, now)
         parent = self.parent_of(array)
+        dependencies = self._dependency_graph.dependencies_of_array(array)
+        start = check_start(array, dependencies, self._missing(memory, array, dependencies), now)
+        source = _cancel_source(parent, dependencies)
         may_cancel = now.monotonic >= memory.cancel_refused_until
         snapshot = ArraySnapshot(
             array=array,
+            gate=start.gate,
+            recheck_at=start.recheck_at,
+            start_precondition=start.precondition,
             has_open_parent=parent is not None and not parent.finished,
-            cancelled_with_parent=parent is not None and parent.cascades_cancel and may_cancel,
+            is_needed=self._dependency_graph.is_array_needed(array),
+            cancelled_with=source if may_cancel else None,
             chunks=self._chunks.chunks_of(array_key(array.namespace, array.uid)),
             identity=self._identity,
             writer_since=memory.writer_since,
@@ -198,11 +218,21 @@ class ArrayEvaluator:
             oversize=oversize,
         )
         decision = decide_array(snapshot, now)
-        is_due = parent is not None and parent.cascades_cancel and not array.cancel
-        if not is_due or may_cancel or array.state.phase in ENDED_ARRAY_PHASES:
+        if source is None or array.cancel or may_cancel or array.state.phase in ENDED_ARRAY_PHASES:
             return decision
         at = min(decision.requeue_at or math.inf, memory.cancel_refused_until)
         return replace(decision, requeue_at=at)
+
+    def _missing(
+        self, memory: ArrayMemory, array: ArrayView, dependencies: Dependencies
+    ) -> Missing:
+        """Return since when something has not existed that the array waits for."""
+        now = self._now()
+        if not dependencies.missing or array.suspend or time_ahead(array, now):
+            memory.missing_since = None
+        elif memory.missing_since is None:
+            memory.missing_since = now.monotonic
+        return Missing(memory.missing_since, self._missing_timeout)
 
     def parent_of(self, array: ArrayView) -> KnownJob | None:
         """Return the known job that has submitted an array."""
@@ -232,6 +262,7 @@ class ArrayEvaluator:
             self._forget(name, previous)
         self._keys[name] = key
         self._views[key] = array
+        self._dependency_graph.on_array_update(array)
         memory = self._remember(array, self._now())
         reserved = {entry.name for entry in array.state.open if not entry.uid}
         memory.created = {name: uid for name, uid in memory.created.items() if name in reserved}
@@ -246,6 +277,13 @@ class ArrayEvaluator:
         elif memory.writer != writer:
             memory.writer, memory.writer_since = writer, now.monotonic
         return memory
+
+
+def _cancel_source(parent: KnownJob | None, dependencies: Dependencies) -> RelatedJob | None:
+    """Return the job with which an array is to be cancelled, or None."""
+    if parent is not None and parent.cascades_cancel:
+        return related_job(parent)
+    return dependencies.cascading_job
 
 
 class ArrayCacheAdapter(CacheAdapter):
@@ -276,6 +314,12 @@ class ArrayStore(InformerStore):
         self, evaluator: ArrayEvaluator, namespace: str | None, quarantine: Quarantine
     ) -> None:
         super().__init__(ArrayCacheAdapter(evaluator), namespace, quarantine)
+        self._evaluator = evaluator
+
+    def list_ends(self, version: str) -> None:
+        """Forget the arrays that are not in the list; it is known then which do not exist."""
+        super().list_ends(version)
+        self._evaluator.on_listed(self._namespace)
 
     def _on_update(self, obj: JsonObject) -> None:
         """Store an array; the evaluator itself quarantines one whose storing raises."""

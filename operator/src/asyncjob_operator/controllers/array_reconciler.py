@@ -30,7 +30,6 @@ from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.skipped_items import count_skipped
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry, read_array
-from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import status_merge_patch
 from asyncjob.names import (
     ARRAY_KIND,
@@ -44,6 +43,7 @@ from asyncjob.submission.arrays import oversize_message
 from asyncjob_operator.cache.chunks import ArrayKey, array_key
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.events import EventRecorder
+from asyncjob_operator.controllers.preconditions import PreconditionChecker
 from asyncjob_operator.controllers.workqueue import MAX_REFUSED_BACKOFF, ItemBackoff
 from asyncjob_operator.core.arrays.decide import decide_orphans
 from asyncjob_operator.core.arrays.snapshot import (
@@ -98,6 +98,7 @@ class ArrayReconciler:
         session: KubeSession,
         evaluator: ArrayEvaluator,
         *,
+        preconditions: PreconditionChecker,
         backoff: ItemBackoff,
         events: EventRecorder,
         metrics: OperatorMetrics,
@@ -108,6 +109,7 @@ class ArrayReconciler:
     ) -> None:
         self._session = session
         self._evaluator = evaluator
+        self._preconditions = preconditions
         self._backoff = backoff
         self._refused_backoff = ItemBackoff(backoff.initial, MAX_REFUSED_BACKOFF)
         self._events = events
@@ -184,19 +186,31 @@ class ArrayReconciler:
             if self._evaluator.locate(array_key(array.namespace, array.uid)) is None:
                 return  # it is known to be deleted by now
             effect = self._evaluator.decide(array, outcomes, oversize).effect
-            if effect is None or not self._leads():
+            if effect is None or not await self._is_confirmed(effect, array) or not self._leads():
                 self._wait_for_unseen(array, outcomes)
                 return
             if isinstance(effect, WriteArrayStatus):
                 obj, outcomes = await self._write_status(effect, array), {}
             elif isinstance(effect, CancelArray):
-                obj = await self._cancel(array, obj)
+                obj = await self._cancel(effect, array, obj)
             elif isinstance(effect, ReadChunks):
                 outcomes |= await self._read_chunks(effect, array)
             else:
                 await self._apply(effect, array, obj)
-        meta = child(obj, "metadata")
-        key = array_key(text(meta, "namespace"), text(meta, "uid"))
+        self._pause(read_array(obj))
+
+    async def _is_confirmed(self, effect: ArrayEffect, array: ArrayView) -> bool:
+        """Return whether live reads confirm what a start or a failure of an array goes by."""
+        if not isinstance(effect, WriteArrayStatus) or effect.precondition is None:
+            return True
+        confirmed = await self._preconditions.verify(effect.precondition)
+        if not confirmed:
+            self._pause(array)
+        return confirmed
+
+    def _pause(self, array: ArrayView) -> None:
+        """Leave an array alone for a while, longer each time."""
+        key = array_key(array.namespace, array.uid)
         self._evaluator.requeue_after(key, self._backoff.record_failure(key))
 
     def _wait_for_unseen(
@@ -356,10 +370,10 @@ class ArrayReconciler:
             await self._session.delete(job_path(chunk.namespace, chunk.name), body)
         self._on_job_gone(chunk.uid)
 
-    async def _cancel(self, array: ArrayView, obj: JsonObject) -> JsonObject:
-        """Cancel an array with its parent; as it was if that has succeeded, by a read before."""
+    async def _cancel(self, effect: CancelArray, array: ArrayView, obj: JsonObject) -> JsonObject:
+        """Cancel an array with another object; as it was if that is not cancelled, by a read."""
         memory, path = self._evaluator.memory_of(array), array_path(array.namespace, array.name)
-        if not await self._is_parent_cancelled(array):
+        if not await self._cancels(effect):
             memory.cancel_refused_until = self._clock() + CANCEL_PAUSE
             return obj
         if not self._leads():
@@ -372,12 +386,9 @@ class ArrayReconciler:
             log.warning("array not cancelled with its job", array=array.key, error=str(error))
             return obj
 
-    async def _is_parent_cancelled(self, array: ArrayView) -> bool:
-        parent = self._evaluator.parent_of(array)
-        with suppress(ObjectNotFoundError, ValueError):  # or one that only a newer version reads
-            if parent is not None:
-                found = read_job(await self._session.get(job_path(parent.namespace, parent.name)))
-                return found.uid == array.parent_uid and found.cascades_cancel
+    async def _cancels(self, effect: CancelArray) -> bool:
+        with suppress(ValueError):  # one that only a newer version reads
+            return await self._preconditions.verify(effect.precondition)
         return False
 
     async def _delete_array(self, array: ArrayView) -> None:

@@ -13,6 +13,7 @@ from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.arrays.chunks import ARRAY_TYPE_SUFFIXES
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import Phase
+from asyncjob_operator.cache.adapters import ObjectName
 from asyncjob_operator.cache.dependencies import NO_CHILDREN
 from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.jobs import JobAddress
@@ -87,6 +88,7 @@ class JobEvaluator:
         self._admission_cache.add_listener(self.evaluate)
         self._queues.add_listener(self._on_queue_change)
         caches.child_arrays.add_news_listener(self._on_array_news)
+        caches.child_arrays.add_list_listener(self._on_arrays_listed)
 
     def on_update(self, obj: JsonObject, *, just_changed: bool) -> None:
         """Store and evaluate a job; `just_changed`: seen as it changed, not found in a list."""
@@ -340,8 +342,12 @@ class JobEvaluator:
                 [uid for uid in self._store.finished_duplicates(job) if uid != job.uid]
             )
 
-    def _on_array_news(self, uid: str) -> None:
-        self._evaluate_many(self._dependency_graph.awaiting(uid))
+    def _on_array_news(self, uid: str, name: ObjectName) -> None:
+        self._evaluate_many(self._dependency_graph.on_array_news(uid, name))
+
+    def _on_arrays_listed(self) -> None:
+        """Evaluate those that depend on arrays: from now on it is known which do not exist."""
+        self._evaluate_many(self._dependency_graph.dependents_on_arrays())
 
     def _on_pod_change(self, namespace: str, pod_uid: str) -> None:
         self._evaluate_many(self._store.held_by(namespace, pod_uid))

@@ -12,13 +12,13 @@ from asyncjob.errors import ObjectNotFoundError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.session import METADATA_LIST_TYPE
-from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
 from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
 from asyncjob.lifecycle.job_view import JobView, read_job
 from asyncjob.lifecycle.phases import FINAL_PHASES
 from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob.names import (
     ARRAY_KIND,
+    JOB_KIND,
     JOBS,
     PARENT_LABEL,
     WORKER_LEASE_PREFIX,
@@ -27,6 +27,8 @@ from asyncjob.names import (
     job_path,
 )
 from asyncjob.worker_lease import read_worker_lease
+from asyncjob_operator.cache.adapters import ObjectName
+from asyncjob_operator.cache.child_arrays import related_array
 from asyncjob_operator.core.decision import (
     AllOf,
     CancelCascades,
@@ -71,6 +73,7 @@ class CacheUpdates:
     on_job: Callable[[JsonObject], None]
     on_job_deleted: Callable[[str], None]
     on_array: Callable[[JsonObject], None]
+    on_array_deleted: Callable[[ObjectName], None]
     is_current: Callable[[str], bool]
     """Whether everything written before a job's known version is known as well."""
 
@@ -237,7 +240,7 @@ class PreconditionChecker:
 
 
 class RelatedJobChecker:
-    """Verifies what concerns other jobs, and arrays that jobs wait for.
+    """Verifies what concerns other jobs, and arrays that are waited for.
 
     `cache_updates` get the answers, so that the cache is right.
     """
@@ -247,6 +250,7 @@ class RelatedJobChecker:
         self._on_job = cache_updates.on_job
         self._on_job_deleted = cache_updates.on_job_deleted
         self._on_array = cache_updates.on_array
+        self._on_array_deleted = cache_updates.on_array_deleted
         self._is_current = cache_updates.is_current
 
     async def verify(self, precondition: DependencyPrecondition) -> bool:
@@ -261,8 +265,8 @@ class RelatedJobChecker:
             case DependencyCycle(cycle):
                 members = [await self._reread(job) for job in cycle]
                 return all(job and job.phase not in FINAL_PHASES for job in members)
-            case DependencyMissing():
-                return await self._read_job(precondition.namespace, precondition.name) is None
+            case DependencyMissing(namespace, name, kind):
+                return await self._read(namespace, name, kind) is None
             case ChildrenFinished():
                 return await self._children_finished(precondition)
             case ChildrenOver(namespace, children):
@@ -282,21 +286,33 @@ class RelatedJobChecker:
         return found is None or found.uid != child.uid or found.finished
 
     async def _is_array_over(self, namespace: str, array: WaitedChild) -> bool:
-        try:
-            obj = await self._session.get(array_path(namespace, array.name))
-        except ObjectNotFoundError:
-            return True
-        self._on_array(obj)
-        found = text(child(obj, "metadata"), "uid")
-        return found != array.uid or text(child(obj, "status"), "phase") in ENDED_ARRAY_PHASES
+        found = await self._read_array(namespace, array.name)
+        return found is None or found.uid != array.uid or found.finished
 
-    async def _reread(self, job: RelatedJob) -> RelatedJob | None:
-        """Return the job as it is now, None if it is gone, even if another has its name."""
-        found = await self._read_job(job.namespace, job.name)
-        if found is None or found.uid != job.uid:
-            self._on_job_deleted(job.uid)
+    async def _reread(self, known: RelatedJob) -> RelatedJob | None:
+        """Return it as it is now, None if it is gone, even if another has its name."""
+        found = await self._read(known.namespace, known.name, known.kind)
+        if found is not None and found.uid == known.uid:
+            return found
+        if known.kind == JOB_KIND:
+            self._on_job_deleted(known.uid)
+        elif found is None:
+            self._on_array_deleted((known.namespace, known.name))
+        return None
+
+    async def _read(self, namespace: str, name: str, kind: str) -> RelatedJob | None:
+        if kind == ARRAY_KIND:
+            return await self._read_array(namespace, name)
+        job = await self._read_job(namespace, name)
+        return related_job(job) if job else None
+
+    async def _read_array(self, namespace: str, name: str) -> RelatedJob | None:
+        try:
+            obj = await self._session.get(array_path(namespace, name))
+        except ObjectNotFoundError:
             return None
-        return related_job(found)
+        self._on_array(obj)
+        return related_array(obj)
 
     async def _read_job(self, namespace: str, name: str) -> JobView | None:
         try:

@@ -6,6 +6,7 @@ from enum import Enum, auto
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.waits import WaitedChild
+from asyncjob.names import JOB_KIND
 from asyncjob_operator.core.dependencies import RelatedJob
 
 
@@ -69,22 +70,23 @@ class TypeUnserved:
 
 @dataclass(frozen=True, slots=True)
 class DependencyHasFailed:
-    """To verify by a live read: the job exists and has finished without success."""
+    """To verify by a live read: the job or array exists and has finished without success."""
 
     job: RelatedJob
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyMissing:
-    """To verify by a live read: no job of this name exists."""
+    """To verify by a live read: no job, or no array, of this name exists."""
 
     namespace: str
     name: str
+    kind: str = JOB_KIND
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyCycle:
-    """To verify by live reads: all jobs of the cycle exist, and none is in a final phase."""
+    """To verify by live reads: all of the cycle exist, and none is in a final phase."""
 
     cycle: tuple[RelatedJob, ...]
 

@@ -1,22 +1,40 @@
-"""How a job depends on others, as far as these are known: `dependsOn`, its parent, and cycles."""
+"""What a job or an array depends on, as far as it is known: `dependsOn`, its parent, and cycles."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from asyncjob.lifecycle.job_view import DependencyView, JobView
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.job_view import DependencyView, JobView, called
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.waits import WaitedChild
+from asyncjob.names import ARRAY_KIND, JOB_KIND
 from asyncjob_operator.core.retention import FinishedJob
 
 MAX_EDGES_FOLLOWED: Final = 2000
 """Dependencies that one search for a cycle follows: about a millisecond."""
 
 
+DependencyKey = tuple[str, str, str]
+"""Namespace, kind and name of what something depends on."""
+
+MAX_DEPENDENCIES_NAMED: Final = 3
+"""Unmet dependencies that a message names."""
+
+PHASE_OF_ARRAY: Final[Mapping[str, Phase]] = {
+    ArrayPhase.PENDING: Phase.PENDING,
+    ArrayPhase.RUNNING: Phase.RUNNING,
+    ArrayPhase.SUCCEEDED: Phase.SUCCEEDED,
+    ArrayPhase.FAILED: Phase.DEAD_LETTER,
+    ArrayPhase.CANCELLED: Phase.CANCELLED,
+}
+"""To what depends on it an array is as a job in this phase: one that has failed may be redriven."""
+
+
 @dataclass(frozen=True, slots=True)
 class RelatedJob:
-    """Another job, as far as it matters to jobs that are related to it."""
+    """Another job, as far as it matters to jobs and arrays that are related to it; or an array."""
 
     namespace: str
     name: str
@@ -25,6 +43,13 @@ class RelatedJob:
     reason: str = ""
     cascades_cancel: bool = False
     """Whether its children and dependents are to be cancelled with it."""
+
+    kind: str = JOB_KIND
+
+    @property
+    def called(self) -> str:
+        """Return what people call it: its name, behind the word array if it is one."""
+        return called(self.kind, self.name)
 
     @property
     def finished(self) -> bool:
@@ -39,23 +64,32 @@ class RelatedJob:
     @property
     def outcome(self) -> str:
         """Return how it failed, for a message."""
-        how = "is a dead letter" if self.phase is Phase.DEAD_LETTER else "was cancelled"
-        return f"{self.name} {how} ({self.reason})" if self.reason else f"{self.name} {how}"
+        dead = "has failed" if self.kind == ARRAY_KIND else "is a dead letter"
+        how = dead if self.phase is Phase.DEAD_LETTER else "was cancelled"
+        return f"{self.called} {how} ({self.reason})" if self.reason else f"{self.called} {how}"
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyState:
-    """One entry of `dependsOn`, and the job that it names."""
+    """One entry of `dependsOn`, and the job or array that it names."""
 
     dependency: DependencyView
     job: RelatedJob | None = None
-    """The job, None if none of this name exists."""
+    """The job or array, None if none of this name exists."""
 
     open_children: bool = False
     """Whether a child of the job is unfinished, if the entry waits for children as well."""
 
     failed_child: RelatedJob | None = None
     """A child of the job that failed, if the entry waits for children as well."""
+
+    unlisted: bool = False
+    """Whether it is an array that may exist: they have not been listed yet, or may not be."""
+
+    @property
+    def missing(self) -> bool:
+        """Return whether it is known not to exist."""
+        return self.job is None and not self.unlisted
 
     @property
     def failed_job(self) -> RelatedJob | None:
@@ -103,22 +137,22 @@ NO_AWAITED_CHILDREN: Final = AwaitedChildren()
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """All dependencies of a job, and its parent."""
+    """All dependencies of a job or an array, and the parent of a job."""
 
     states: tuple[DependencyState, ...] = ()
-    """The entries of `dependsOn`; empty once the job has started or has finished."""
+    """The entries of `dependsOn`; empty once it has started or has finished."""
 
     parent: RelatedJob | None = None
     cycle: tuple[RelatedJob, ...] = ()
-    """The jobs that wait for one another, this one first; empty if it is in no cycle."""
+    """Those that wait for one another, this one first; empty if it is in no cycle."""
 
     awaited: AwaitedChildren = NO_AWAITED_CHILDREN
     """The children that it is parked for."""
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """Return the names of dependencies that do not exist."""
-        return tuple(state.dependency.name for state in self.states if state.job is None)
+    def missing(self) -> tuple[DependencyView, ...]:
+        """Return the dependencies that do not exist."""
+        return tuple(state.dependency for state in self.states if state.missing)
 
     @property
     def unmet(self) -> tuple[DependencyState, ...]:
@@ -132,12 +166,40 @@ class Dependencies:
         return next((state.failed_job for state in self.states if state.failed_job), None)
 
     @property
+    def cascading_job(self) -> RelatedJob | None:
+        """Return a dependency whose cancellation cascades to what depends on it, or None."""
+        return next((state.cascading_job for state in self.states if state.cascading_job), None)
+
+    @property
     def with_children(self) -> tuple[DependencyState, ...]:
         """Return the dependencies that wait for children as well."""
         return tuple(state for state in self.states if state.dependency.children)
 
 
 NO_DEPENDENCIES: Final = Dependencies()
+
+
+def dependency_key(namespace: str, dependency: DependencyView) -> DependencyKey:
+    """Return by what the dependents of a job or an array are found."""
+    return (namespace, dependency.kind, dependency.name)
+
+
+def waiting_message(unmet: Sequence[DependencyState]) -> str:
+    """Return which dependencies are waited for."""
+    names = [_dependency_text(state) for state in unmet[:MAX_DEPENDENCIES_NAMED]]
+    more = len(unmet) - MAX_DEPENDENCIES_NAMED
+    if more > 0:
+        return f"waiting for {', '.join(names)} and {more} more"
+    return f"waiting for {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
+
+
+def _dependency_text(state: DependencyState) -> str:
+    name = state.dependency.called
+    if state.missing:
+        return f"{name} (does not exist)"
+    if state.job is not None and state.job.finished and state.open_children:
+        return f"children of {name}"
+    return name
 
 
 def related_job(job: JobView | FinishedJob) -> RelatedJob:

@@ -21,6 +21,7 @@ from asyncjob.app.child_jobs import (
 from asyncjob.app.errors import AttemptOverError, ChildGoneError, ending_as_a_stop
 from asyncjob.app.waiting_calls import Forgotten, WaitingCall
 from asyncjob.app.waits import WaitLimit, seconds_of
+from asyncjob.names import JOB_KIND
 
 V = TypeVar("V")
 
@@ -104,6 +105,11 @@ class Child:
         return self._ref.uid
 
     @property
+    def kind(self) -> str:
+        """AsyncJob or AsyncArray."""
+        return self._ref.kind
+
+    @property
     def ref(self) -> ChildRef:
         """Its name and UID."""
         return self._ref
@@ -134,15 +140,23 @@ class ChildSubmission(SyncOrAsyncFuture[Child]):
     so is that its job is parked.
     """
 
-    def __init__(self, name: str, future: "concurrent.futures.Future[Child]") -> None:
+    def __init__(
+        self, name: str, future: "concurrent.futures.Future[Child]", kind: str = JOB_KIND
+    ) -> None:
         super().__init__(future)
         self._name = name
+        self._kind = kind
         self._retrieved = False
 
     @property
     def name(self) -> str:
         """Name of the child, known at once."""
         return self._name
+
+    @property
+    def kind(self) -> str:
+        """AsyncJob or AsyncArray."""
+        return self._kind
 
     @property
     def retrieved(self) -> bool:

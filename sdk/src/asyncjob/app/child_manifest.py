@@ -38,7 +38,7 @@ _TIME_FIELDS: Final = ("notBefore", "notAfter", "deadlineSeconds")
 
 
 class HasName(Protocol):
-    """What has the name of a job: a Child, a Submission."""
+    """What has the name of a job, or of an array by its `kind`: a Child, a Submission."""
 
     @property
     def name(self) -> str:
@@ -190,7 +190,10 @@ def _dependency_json(dependency: str | HasName | Dependency) -> Json:
             mode="json", by_alias=True, exclude_none=True
         )
         return dumped
-    return {"name": dependency if isinstance(dependency, str) else dependency.name}
+    if isinstance(dependency, str):
+        return {"name": dependency}
+    is_array = getattr(dependency, "kind", JOB_KIND) == ARRAY_KIND
+    return {"array" if is_array else "name": dependency.name}
 
 
 def derived_name(parent: ParentJob, key: str | None, given: Mapping[str, Json]) -> str:

@@ -48,6 +48,7 @@ from asyncjob.free_json import MAX_STORED_BYTES, normalize, replace_unencodable
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.base import RetryPolicy
+from asyncjob.names import ARRAY_KIND, JOB_KIND
 from asyncjob.tracing.context import current_traceparent, trace_id_of
 
 T = TypeVar("T")
@@ -474,7 +475,7 @@ class JobContext:
             ttl=ttl,
         )
         order = build_child_array_manifest(self._as_parent(), type_, items, options)
-        return self.track_submission(order.name, self._children.submit(order))
+        return self.track_submission(order.name, self._children.submit(order), ARRAY_KIND)
 
     def _as_parent(self) -> ParentJob:
         info = self.info
@@ -519,11 +520,11 @@ class JobContext:
         return self._files
 
     def track_submission(
-        self, name: str, future: "concurrent.futures.Future[ChildRef]"
+        self, name: str, future: "concurrent.futures.Future[ChildRef]", kind: str = JOB_KIND
     ) -> ChildSubmission:
         """Have a child that is on its way settled with this job, no matter who has submitted it."""
         stored = map_future(future, self._child)
-        submission = ChildSubmission(name, stored)
+        submission = ChildSubmission(name, stored, kind)
         self._submissions.append(submission)
         return submission
 

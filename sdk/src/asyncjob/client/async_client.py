@@ -151,7 +151,9 @@ class AsyncClient(AsyncJobs):
         items: int | Iterable[object] | None = None,
         **options: Unpack[ArrayOptionsGiven],
     ) -> SubmittedArray:
-        return await self.create_array(to_array_submission(what, items, options))
+        return await self.create_array(
+            to_array_submission(what, items, options, now=datetime.now(UTC))
+        )
 
     async def arrays(
         self, selection: ArraySelection = ALL_ARRAYS, *, page_size: int = PAGE_SIZE

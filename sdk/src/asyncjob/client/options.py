@@ -28,7 +28,7 @@ from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import Dependency, PayloadSource, RequestData
 from asyncjob.names import MAX_NAME_LENGTH
-from asyncjob.rest.arrays import ArraySubmission
+from asyncjob.rest.arrays import ArrayInfo, ArraySubmission, SubmittedArray
 from asyncjob.rest.resources import BackfillAsk
 from asyncjob.rest.submission import Submission
 from asyncjob.submission.errors import from_validation_error, invalid_field
@@ -92,6 +92,10 @@ class HasJobId(Protocol):
         """The id."""
 
 
+DependsOn: TypeAlias = Sequence[str | Dependency | HasJobId | SubmittedArray | ArrayInfo]
+"""What has to finish first: names of jobs, or what has them, arrays, or whole dependencies."""
+
+
 class SubmitOptions(TypedDict, total=False):
     """Options of `submit`; fields of `Submission`, some under a shorter name."""
 
@@ -104,7 +108,7 @@ class SubmitOptions(TypedDict, total=False):
     not_before: PointInTime
     not_after: PointInTime
     deadline: Duration
-    depends_on: Sequence[str | Dependency | HasJobId]
+    depends_on: DependsOn
     queue_timeout: Duration
     timeout: Duration
     lease: Duration
@@ -138,6 +142,8 @@ class ArrayOptionsGiven(TypedDict, total=False):
     labels: Mapping[str, str]
     payload: object
     priority: int
+    not_before: PointInTime
+    depends_on: DependsOn
     chunk_size: int
     parallelism: int
     item_retries: int
@@ -154,7 +160,11 @@ class ArrayOptionsGiven(TypedDict, total=False):
 
 
 def to_array_submission(
-    what: str | ArraySubmission, items: int | Iterable[object] | None, options: ArrayOptionsGiven
+    what: str | ArraySubmission,
+    items: int | Iterable[object] | None,
+    options: ArrayOptionsGiven,
+    *,
+    now: datetime,
 ) -> ArraySubmission:
     """Return the submission; raises InvalidSubmissionError that names the field at fault.
 
@@ -168,9 +178,7 @@ def to_array_submission(
     if items is None or isinstance(items, str | bytes | bool):
         raise invalid_field("items", f"{items!r} is neither a number of items nor a list of them")
     given = {
-        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): (
-            round(value.total_seconds()) if isinstance(value, timedelta) else value
-        )
+        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): _field_value(name, value, now)
         for name, value in options.items()
         if value is not None and name != "payload"
     }
@@ -250,6 +258,8 @@ def _field_value(name: str, value: object, now: datetime) -> object:
             raise invalid_field(
                 "dependsOn", f"{value!r} is one job, not a list of jobs: [{value!r}]"
             )
+        case SubmittedArray() | ArrayInfo() if name == "depends_on":
+            raise invalid_field("dependsOn", f"{value.name} is one array, not a list: put it in []")
         case _ if name == "depends_on" and isinstance(value, Sequence):
             return [_dependency(one) for one in value]
         case _:
@@ -275,4 +285,6 @@ def _relative_time(name: str, span: timedelta, now: datetime) -> str:
 def _dependency(one: object) -> object:
     if isinstance(one, str):
         return {"name": one}
+    if isinstance(one, SubmittedArray | ArrayInfo):
+        return {"array": one.name}
     return one if isinstance(one, Dependency) else {"name": getattr(one, "id", one)}

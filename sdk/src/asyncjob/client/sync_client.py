@@ -200,7 +200,8 @@ class SyncClient(Jobs):
         `items` is their number, or the items themselves. A repeat after a lost answer makes no
         second array. Raises InvalidSubmissionError, ArrayExistsError.
         """
-        submission = to_array_submission(what, items, options)  # the iterable is the caller's
+        # Here, because the iterable is the caller's.
+        submission = to_array_submission(what, items, options, now=datetime.now(UTC))
         return self._runner.run(lambda jobs: jobs.create_array(submission))
 
     array = _waited_for(AsyncJobs.array)

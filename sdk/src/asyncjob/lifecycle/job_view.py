@@ -21,7 +21,7 @@ from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
 from asyncjob.lifecycle.policy import EffectivePolicy, read_effective_policy
 from asyncjob.lifecycle.timestamps import add_seconds
 from asyncjob.lifecycle.waits import WaitView, read_waiting
-from asyncjob.names import DEFAULT_QUEUE, PARENT_LABEL
+from asyncjob.names import ARRAY_KIND, DEFAULT_QUEUE, JOB_KIND, PARENT_LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,25 @@ class ControlFields:
 
 @dataclass(frozen=True, slots=True)
 class DependencyView:
-    """A job that has to finish first: with success unless `any_outcome`, its children included."""
+    """What has to finish first: with success unless `any_outcome`, its `children` included.
+
+    It is a job, or an array by its `kind`.
+    """
 
     name: str
     any_outcome: bool = False
     children: bool = False
+    kind: str = JOB_KIND
+
+    @property
+    def called(self) -> str:
+        """Return what people call it: its name, behind the word array if it is one."""
+        return called(self.kind, self.name)
+
+
+def called(kind: str, name: str) -> str:
+    """Return what people call a job or an array: its name, behind the word array if it is one."""
+    return f"array {name}" if kind == ARRAY_KIND else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,17 +296,24 @@ def _read_gates(spec: JsonObject) -> Gates:
     return Gates(
         not_before=opt_text(spec, "notBefore"),
         not_after=opt_text(spec, "notAfter"),
-        depends_on=tuple(map(_read_dependency, map(as_object, items(spec, "dependsOn")))),
+        depends_on=read_dependencies(spec),
         deduplication_id=opt_text(spec, "deduplicationId"),
         concurrency_key=opt_text(spec, "concurrencyKey"),
     )
 
 
+def read_dependencies(spec: JsonObject) -> tuple[DependencyView, ...]:
+    """Return what a job or an array depends on, by its spec."""
+    return tuple(map(_read_dependency, map(as_object, items(spec, "dependsOn"))))
+
+
 def _read_dependency(entry: JsonObject) -> DependencyView:
+    array = text(entry, "array")
     return DependencyView(
-        name=text(entry, "name"),
+        name=array or text(entry, "name"),
         any_outcome=text(entry, "outcome") == "Any",
         children=flag(entry, "children"),
+        kind=ARRAY_KIND if array else JOB_KIND,
     )
 
 

@@ -23,6 +23,7 @@ from asyncjob.models.base import (
     Timestamp,
     Uid,
 )
+from asyncjob.models.job import Dependency
 from asyncjob.models.job_status import Condition, StatusMessage
 
 MAX_ITEMS = MAX_RECORDS
@@ -113,6 +114,12 @@ class ArrayOptions(Model):
 
     items: ArrayItems
     """The items."""
+
+    not_before: Timestamp | None = None
+    """The array does not start before this time."""
+
+    depends_on: Annotated[list[Dependency], Field(max_length=20)] | None = None
+    """Jobs and arrays that must finish first. They may be created later than this array."""
 
     chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] | None = None
     """Number of items in a chunk. Default: it adapts, so that a chunk takes about 30 seconds."""
@@ -288,6 +295,9 @@ class AsyncArrayStatus(Model):
 
     redrives: Count | None = None
     """The last value of spec.redrive acted on."""
+
+    admitted: bool | None = None
+    """Set by the operator with the first chunk of an array with notBefore or dependsOn."""
 
     start_time: Timestamp | None = None
     """When the first chunk was cut."""

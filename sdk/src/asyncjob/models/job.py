@@ -69,23 +69,31 @@ class RequestData(Model):
 
 
 class DependencyOutcome(StrEnum):
-    """Which outcome of a job satisfies a dependency on it."""
+    """Which outcome of a job or an array satisfies a dependency on it."""
 
     SUCCEEDED = "Succeeded"
     ANY = "Any"
 
 
 class Dependency(Model):
-    """A job in the same namespace that must finish first."""
+    """A job or an array in the same namespace that must finish first. Set name or array."""
 
-    name: ObjectName
+    name: ObjectName | None = None
     """Name of the job."""
 
+    array: ObjectName | None = None
+    """Name of the array, in place of name."""
+
     outcome: DependencyOutcome = DependencyOutcome.SUCCEEDED
-    """Succeeded: the job must succeed. Any: the job must finish, with any outcome."""
+    """Succeeded: it must succeed. Any: it must finish, with any outcome."""
 
     children: bool | None = None
     """Also wait for the job's children (label asyncjob.dev/parent: its UID) to end likewise."""
+
+    @property
+    def called(self) -> str:
+        """Return what people call it: its name, behind the word array if it is one."""
+        return f"array {self.array}" if self.array else self.name or ""
 
 
 class JobReference(Model):
@@ -142,7 +150,7 @@ class JobOptions(Model):
     """The job is cancelled if it has not finished this many seconds after its creation."""
 
     depends_on: Annotated[list[Dependency], Field(max_length=20)] | None = None
-    """Jobs that must finish first. They may be created later than this one."""
+    """Jobs and arrays that must finish first. They may be created later than this job."""
 
     queue_timeout_seconds: Seconds | None = None
     """A job that is claimable for longer than this becomes a dead letter. Built in: 7200."""

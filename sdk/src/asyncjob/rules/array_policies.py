@@ -4,10 +4,12 @@ The API server adds up the counts itself, from the items that each part of the s
 writer can lose an item or count one twice, whatever it got wrong.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from asyncjob.lifecycle.arrays.item_index import MAX_RECORDS
 from asyncjob.names import ARRAYS, GROUP, VERSION
+from asyncjob.rules.job_spec import SHAPE_DEPENDENCIES
 from asyncjob.rules.policy import MAY_OPERATE, AdmissionPolicy, PolicyTarget
 from asyncjob.rules.rule import Rule, cel_and, cel_list
 
@@ -41,7 +43,11 @@ _OPEN: Final = f"now.?open.orValue([]).map(chunk, {_size('chunk.items')}).sum()"
 _SUSPECTS: Final = f"now.?suspects.orValue([]).map(group, {_size('group')}).sum()"
 _REQUEUED: Final = _size("now.?requeued.orValue('')")
 _FAILED_ITEMS: Final = "now.?failedItems.orValue('')"
-_REDRIVEN: Final = "was.phase == 'Failed' && now.phase == 'Running'"
+_REDRIVEN: Final = (
+    "was.phase == 'Failed' && (now.phase == 'Running' ||"
+    " (now.phase == 'Pending' && now.?generation.orValue(0) == 0))"
+)
+_WAITS: Final = "(has(dyn(spec).notBefore) || has(dyn(spec).dependsOn))"
 
 ARRAY_ONE_SOURCE: Final = Rule(
     "array.one-source",
@@ -64,6 +70,14 @@ ARRAY_ONE_LIMIT: Final = Rule(
     "array.one-limit",
     "maxFailed and maxFailedPercent exclude each other.",
     "!has(self.maxFailed) || !has(self.maxFailedPercent)",
+)
+
+ARRAY_DEPENDENCIES: Final = replace(SHAPE_DEPENDENCIES, id="array.dependencies")
+ARRAY_DEPENDS_ON_OTHERS: Final = Rule(
+    "array.depends-on-others",
+    "An array cannot depend on itself.",
+    "dyn(spec).?dependsOn.orValue([]).all(one, one.?array.orValue('') != object.metadata.name)",
+    "'spec.dependsOn: array ' + object.metadata.name + ' cannot depend on itself; leave it out'",
 )
 
 # Every field but these, those that are added some day included.
@@ -105,7 +119,7 @@ ARRAY_WRITER: Final = Rule(
 ARRAY_PHASES: Final = Rule(
     "array.phases",
     "An array goes from Pending to Running, and from both to Succeeded, Failed or Cancelled; only "
-    "a redrive takes it from Failed back to Running.",
+    "a redrive takes it from Failed back to Running, or to Pending if no chunk has been cut.",
     f"!moved || (was.phase in ['Pending', 'Running'] ? now.phase != 'Pending' : {_REDRIVEN}"
     " && now.?redrives.orValue(0) > was.?redrives.orValue(0))",
     "'an array cannot go from ' + was.phase + ' to ' + now.phase",
@@ -127,6 +141,12 @@ ARRAY_INDEX: Final = Rule(
     "index is set once, on an array whose items are in a file.",
     "dyn(now).?index == dyn(was).?index"
     f" || (!has(was.index) && has(now.index) && has({_ITEMS}.from))",
+)
+ARRAY_ADMITTED: Final = Rule(
+    "array.admitted",
+    "An array with notBefore or dependsOn gets chunks only once admitted is set, which stays so.",
+    f"dyn(now).?admitted.orValue(false) || (!dyn(was).?admitted.orValue(false)"
+    f" && ({_count('generation')} == 0 || !{_WAITS}))",
 )
 ARRAY_COUNTS_GROW: Final = Rule(
     "array.counts-grow",
@@ -184,7 +204,12 @@ ARRAY_CREATION_POLICY: Final = AdmissionPolicy(
     title="What a new array must not contain.",
     targets=(PolicyTarget(GROUP, VERSION, (ARRAYS,)),),
     operations=("CREATE",),
-    rules=(ARRAY_ONE_SOURCE, ARRAY_SKIP, ARRAY_REDRIVE_NOT_AT_CREATION),
+    rules=(
+        ARRAY_ONE_SOURCE,
+        ARRAY_SKIP,
+        ARRAY_DEPENDS_ON_OTHERS,
+        ARRAY_REDRIVE_NOT_AT_CREATION,
+    ),
 )
 
 ARRAY_SPEC_POLICY: Final = AdmissionPolicy(
@@ -211,6 +236,7 @@ ARRAY_STATUS_POLICY: Final = AdmissionPolicy(
         ARRAY_REDRIVES,
         ARRAY_TOTAL,
         ARRAY_INDEX,
+        ARRAY_ADMITTED,
         ARRAY_COUNTS_GROW,
         ARRAY_COUNTS_ADD_UP,
         ARRAY_FAILED_LISTED,

@@ -21,8 +21,16 @@ SHAPE_DEADLINE: Final = Rule(
 )
 SHAPE_DEPENDENCIES: Final = Rule(
     "shape.dependencies",
-    "dependsOn must not name a job twice.",
-    "self.all(one, self.exists_one(other, other.name == one.name))",
+    "dependsOn must not name a job or an array twice.",
+    # Optional values would be compared more shortly, and exceed the budget for CEL.
+    "self.all(one, has(one.name)"
+    " ? self.exists_one(other, has(other.name) && other.name == one.name)"
+    " : !has(one.array) || self.exists_one(other, has(other.array) && other.array == one.array))",
+)
+SHAPE_DEPENDENCY: Final = Rule(
+    "shape.dependency",
+    "An item of dependsOn must have exactly one of name and array; children only go with name.",
+    "has(self.name) != has(self.array) && (has(self.name) || !self.?children.orValue(false))",
 )
 SHAPE_DELAYS: Final = Rule(
     "shape.delays",
@@ -88,7 +96,8 @@ SPEC_DEPENDS_ON_OTHERS: Final = Rule(
     "spec.depends-on-others",
     "A job cannot depend on itself.",
     "object.kind != 'AsyncJob'"
-    " || dyn(variables.template).?dependsOn.orValue([]).all(one, one.name != object.metadata.name)",
+    " || dyn(variables.template).?dependsOn.orValue([])"
+    ".all(one, one.?name.orValue('') != object.metadata.name)",
     "'spec.dependsOn: ' + object.metadata.name + ' cannot depend on itself; leave it out'",
 )
 CONTROL_PRIORITY: Final = Rule(

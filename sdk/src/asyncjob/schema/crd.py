@@ -46,6 +46,8 @@ CRD_RULES: Final = (
     CrdRule("AsyncJobStatus.phase", transitions.TRANSITION_PAIR),
     CrdRule("AsyncJobSpec", job_spec.SHAPE_DEADLINE, ".notAfter"),
     CrdRule("AsyncJobSpec.dependsOn", job_spec.SHAPE_DEPENDENCIES),
+    CrdRule("AsyncArraySpec.dependsOn", array_policies.ARRAY_DEPENDENCIES),
+    CrdRule("Dependency", job_spec.SHAPE_DEPENDENCY),
     CrdRule("PayloadSource", job_spec.SHAPE_ONE_SOURCE),
     CrdRule("RetryPolicy", job_spec.SHAPE_DELAYS, ".maxDelaySeconds"),
     CrdRule("AsyncCronJobSpec.schedule", cron_job.CRON_SCHEDULE),

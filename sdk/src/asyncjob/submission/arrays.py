@@ -17,7 +17,11 @@ from asyncjob.models.array import MAX_INLINE_BYTES, MAX_ITEMS, MAX_SHARED_PAYLOA
 from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.submission.errors import InvalidSubmissionError, field_problem
-from asyncjob.submission.validation import label_problems
+from asyncjob.submission.validation import (
+    dependency_problems,
+    label_problems,
+    time_problems,
+)
 
 _FINGERPRINT_LENGTH: Final = 32
 _METADATA_FIELDS: Final = ("name", "labels")
@@ -66,6 +70,8 @@ def check_array(submission: ArraySubmission, fields: Mapping[str, Json]) -> None
         *_source_problems(submission),
         *_json_problems(fields),
         *_limit_problems(submission),
+        *dependency_problems(submission.depends_on or (), submission.name, names.ARRAY_KIND),
+        *time_problems("notBefore", submission.not_before),
         *label_problems(submission.labels or {}),
     ]
     if wrong:

@@ -5,7 +5,7 @@ one error.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pydantic import ValidationError
@@ -14,7 +14,7 @@ from asyncjob import names
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode, replace_unencodable
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.timestamps import format_timestamp, parse_timestamp
-from asyncjob.models.job import RequestData
+from asyncjob.models.job import Dependency, RequestData
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.strict import schema_mismatches
 from asyncjob.rest.submission import Submission
@@ -40,6 +40,7 @@ def check_submission(submission: Submission, fields: Mapping[str, Json]) -> None
         *_source_problems(submission),
         *_parameter_problems(submission),
         *label_problems(submission.labels or {}),
+        *dependency_problems(submission.depends_on or (), submission.name, names.JOB_KIND),
         *_time_problems(submission),
     ]
     if wrong:
@@ -97,19 +98,40 @@ def label_problems(labels: Mapping[str, str]) -> Iterator[FieldProblem]:
             yield field_problem(where, f"{value!r} cannot be a label's value")
 
 
-def _time_problems(submission: Submission) -> Iterator[FieldProblem]:
-    moments = {}
-    for field, value in (
-        ("notBefore", submission.not_before),
-        ("notAfter", submission.not_after),
-    ):
+def dependency_problems(
+    depends_on: Sequence[Dependency], own_name: str | None, own_kind: str
+) -> Iterator[FieldProblem]:
+    """Yield what of the dependencies of a job or an array cannot be right."""
+    seen = set()
+    for number, one in enumerate(depends_on):
+        where, kind = f"dependsOn.{number}", names.ARRAY_KIND if one.array else names.JOB_KIND
+        if (one.name is None) == (one.array is None):
+            yield field_problem(where, "give either name, of a job, or array")
+        elif one.array and one.children:
+            yield field_problem(f"{where}.children", "children are those of a job: leave it out")
+        elif one.called in seen:
+            yield field_problem(where, f"{one.called} is named twice")
+        elif (kind, one.array or one.name) == (own_kind, own_name):
+            yield field_problem(where, f"{one.called} cannot depend on itself; leave it out")
+        seen.add(one.called)
+
+
+def time_problems(field: str, value: str | None) -> Iterator[FieldProblem]:
+    """Yield that a time is none, if it is given."""
+    try:
         if value is not None:
-            try:
-                moments[field] = parse_timestamp(value)
-                format_timestamp(moments[field])
-            except ValueError:
-                yield field_problem(field, f"not a valid time: {value}")
-    if len(moments) > 1 and moments["notAfter"] <= moments["notBefore"]:
+            format_timestamp(parse_timestamp(value))
+    except ValueError:
+        yield field_problem(field, f"not a valid time: {value}")
+
+
+def _time_problems(submission: Submission) -> Iterator[FieldProblem]:
+    not_before, not_after = submission.not_before, submission.not_after
+    wrong = [*time_problems("notBefore", not_before), *time_problems("notAfter", not_after)]
+    yield from wrong
+    if wrong or not_before is None or not_after is None:
+        return
+    if parse_timestamp(not_after) <= parse_timestamp(not_before):
         yield field_problem("notAfter", "it has to be later than notBefore")
 
 

@@ -140,7 +140,8 @@ class FakeCluster:
 
         `options` are fields of its spec in Python's spelling (`queue`, `priority`, `not_before`,
         `execution_timeout_seconds` or short `timeout`, `retry_policy` or short `retry`, …), times
-        as datetime or text. Raises what `apply` does, and TypeError for an unknown option.
+        as datetime or text, `depends_on` as names of jobs or as dependencies. Raises what `apply`
+        does, and TypeError for an unknown option.
         """
         given = name or f"job-{next(self._job_numbers)}"
         return self._create(build_job_manifest(given, type_, payload, options))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from asyncjob.json_types import text
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phase_change import (
     PhaseChange,
@@ -26,6 +27,7 @@ from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS, Category
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.lifecycle.waits import WaitedChild, WaitKind, WaitView
 from asyncjob.testing.clock import FakeClock
+from asyncjob.testing.dependencies import DependencyCheck, DependencyLookup, check_dependencies
 from asyncjob.testing.store import JobRecord
 
 
@@ -51,13 +53,23 @@ Decision = Effect | WaitUntil | None
 class DecisionInput:
     """All that one decision looks at. `queue_timeout` is what the job's queue says.
 
-    `is_over` tells whether a child that the job is parked for has finished.
+    `is_over` tells whether a child that the job is parked for has finished, `find` how far what it
+    depends on is.
     """
 
     record: JobRecord
     clock: FakeClock
     queue_timeout: int | None
     is_over: Callable[[WaitedChild], bool]
+    find: DependencyLookup
+
+    @property
+    def dependencies(self) -> DependencyCheck:
+        """Whether what the job depends on is met; once it has started, that does not count."""
+        job = self.job
+        if job.attempt or job.admitted or job.waiting:
+            return DependencyCheck()
+        return check_dependencies(job.gates.depends_on, self.find)
 
     @property
     def job(self) -> JobView:
@@ -137,12 +149,22 @@ def _start_deadline(case: DecisionInput) -> Decision:
     )
 
 
+def _fail_on_dependency(case: DecisionInput) -> Decision:
+    message, now = case.dependencies.failed, case.clock.text
+    if not message:
+        return None
+    reason, category = Reason.DEPENDENCY_FAILED, Category.DEPENDENCY
+    return case.to_status_fields(dead_letter(case.job, reason, category, message, now=now))
+
+
 def _hold(case: DecisionInput) -> Decision:
     job, now = case.job, case.clock.text
     if case.wait_for_time(job.gates.not_before):
         return case.to_status_fields(schedule(job, now=now))
     if job.control.suspend:
         return case.to_status_fields(hold(job, Reason.SUSPENDED, _SUSPENDED, now=now))
+    if waits := case.dependencies.waiting:
+        return case.to_status_fields(hold(job, Reason.WAITING_FOR_DEPENDENCY, waits, now=now))
     return None
 
 
@@ -170,7 +192,20 @@ def _queue_timeout(case: DecisionInput) -> Decision:
 def _promote_pending(case: DecisionInput) -> Decision:
     if case.job.waiting:
         return _wake(case)
-    return None if case.job.control.suspend else _promote(case)
+    if not case.wait_for_time(case.job.gates.not_before):
+        if case.job.control.suspend:
+            return _explain(case, Reason.SUSPENDED, _SUSPENDED)
+        if waits := case.dependencies.waiting:
+            return _explain(case, Reason.WAITING_FOR_DEPENDENCY, waits)
+    return _promote(case)
+
+
+def _explain(case: DecisionInput, reason: Reason, message: str) -> Decision:
+    """Tell what a pending job waits for now, if that is not told yet."""
+    told = text(case.record.status, "reason"), text(case.record.status, "message")
+    if told == (reason, message):
+        return None
+    return {"reason": reason, "message": message, "lastUpdateTime": case.clock.text}
 
 
 def _promote_scheduled(case: DecisionInput) -> Decision:
@@ -200,7 +235,11 @@ def _promote_retrying(case: DecisionInput) -> Decision:
 
 def _promote(case: DecisionInput, *, waits_over: tuple[str, ...] = ()) -> StatusFields:
     fields = case.to_status_fields(promote(case.job, now=case.clock.text, waits_over=waits_over))
-    closed = case.job.control.suspend or case.wait_for_time(case.job.gates.not_before)
+    closed = (
+        case.job.control.suspend
+        or case.wait_for_time(case.job.gates.not_before)
+        or case.dependencies.waiting
+    )
     return {**fields, "admitted": None} if closed else fields
 
 
@@ -223,8 +262,24 @@ def _first_given(*seconds: int | None) -> int:
 _SUSPENDED: Final = "suspended by spec.suspend"
 
 POLICIES_BY_PHASE: Final[dict[Phase, tuple[Callable[[DecisionInput], Decision], ...]]] = {
-    Phase.QUEUED: (_cancel, _deadline, _start_deadline, _hold, _admit, _queue_timeout, _rerun),
-    Phase.PENDING: (_cancel, _deadline, _start_deadline, _promote_pending, _rerun),
+    Phase.QUEUED: (
+        _cancel,
+        _deadline,
+        _start_deadline,
+        _fail_on_dependency,
+        _hold,
+        _admit,
+        _queue_timeout,
+        _rerun,
+    ),
+    Phase.PENDING: (
+        _cancel,
+        _deadline,
+        _start_deadline,
+        _fail_on_dependency,
+        _promote_pending,
+        _rerun,
+    ),
     Phase.SCHEDULED: (_cancel, _deadline, _start_deadline, _promote_scheduled, _rerun),
     Phase.RETRYING: (_cancel, _deadline, _promote_retrying, _rerun),
     Phase.RUNNING: (_rerun,),

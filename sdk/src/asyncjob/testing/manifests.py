@@ -210,6 +210,8 @@ def _manifest(kind: str, name: str, spec: JsonObject) -> JsonObject:
 
 
 def _option_json(name: str, value: object) -> Json:
+    if name == "depends_on" and isinstance(value, list | tuple):
+        return [{"name": one} if isinstance(one, str) else _option_json("", one) for one in value]
     if isinstance(value, datetime):
         return format_timestamp(value)
     dump = getattr(value, "model_dump", None)

@@ -20,7 +20,6 @@ from asyncjob.json_types import (
     child,
     flag,
     integer,
-    items,
     number,
     opt_integer,
     text,
@@ -38,6 +37,7 @@ from asyncjob.rules import job_spec
 from asyncjob.rules.rule import Rule
 from asyncjob.rules.signal_policy import SIGNAL_NAME
 from asyncjob.testing.clock import FakeClock
+from asyncjob.testing.dependencies import broken_dependency_rules, depends_on_itself
 from asyncjob.testing.errors import IllegalTransitionError, NotFakedError
 from asyncjob.testing.manifests import invalid_error, read_queue_manifest
 
@@ -102,22 +102,26 @@ _IMMUTABLE_FIELDS: Final = dict(
 )
 
 _UNSUPPORTED_SPEC_FIELDS: Final[Mapping[str, str]] = {
-    "dependsOn": "create the job once the others have finished",
     "deduplicationId": "test it on a real API server",
     "payloadFrom": "give the payload itself",
 }
 
 
-def check_new_spec(spec: JsonObject) -> None:
+def check_new_spec(name: str, spec: JsonObject) -> None:
     """Raise InvalidError for a spec that no job is created with, NotFakedError for one too hard."""
     _raise_first(_broken_shape_rules(spec))
+    if depends_on_itself(spec, name, "name"):
+        raise invalid_error(
+            f"spec.dependsOn: {name} cannot depend on itself; leave it out "
+            f"({job_spec.SPEC_DEPENDS_ON_OTHERS.id})"
+        )
     if integer(spec, "redrive") or integer(spec, "rerun"):
         _raise_first([job_spec.CONTROL_NOT_AT_CREATION])
     if "signals" in spec:
         _raise_first([job_spec.SIGNAL_NOT_AT_CREATION])
-    for name, way_out in _UNSUPPORTED_SPEC_FIELDS.items():
-        if spec.get(name):
-            raise NotFakedError(f"the fake cluster does not implement spec.{name}: {way_out}")
+    for field_name, way_out in _UNSUPPORTED_SPEC_FIELDS.items():
+        if spec.get(field_name):
+            raise NotFakedError(f"the fake cluster does not implement spec.{field_name}: {way_out}")
 
 
 def check_spec_change(
@@ -150,9 +154,7 @@ def _broken_shape_rules(spec: JsonObject) -> Iterator[Rule]:
     start, end = text(spec, "notBefore"), text(spec, "notAfter")
     if start and end and parse_timestamp(end) <= parse_timestamp(start):
         yield job_spec.SHAPE_DEADLINE
-    names = [text(as_object(one), "name") for one in items(spec, "dependsOn")]
-    if len(set(names)) < len(names):
-        yield job_spec.SHAPE_DEPENDENCIES
+    yield from broken_dependency_rules(spec, job_spec.SHAPE_DEPENDENCIES)
     if "payloadFrom" in spec and len(as_object(spec["payloadFrom"])) != 1:
         yield job_spec.SHAPE_ONE_SOURCE
     retry = as_object(spec.get("retryPolicy"))
@@ -256,7 +258,7 @@ class FakeJobStore:
         name = str(metadata["name"])
         if name in self._records:
             raise AlreadyExistsError(f'asyncjobs "{name}" already exists', status=_CONFLICT)
-        check_new_spec(spec)
+        check_new_spec(name, spec)
         fresh: dict[str, Json] = {"phase": Phase.QUEUED.value, **dict.fromkeys(_COUNTERS, 0)}
         obj: JsonObject = {
             "apiVersion": API_VERSION,

@@ -182,6 +182,7 @@ async def _confirms(principal: Principal, proof: Precondition, *, there: bool) -
         on_job=ignore,
         on_job_deleted=ignore,
         on_array=ignore,
+        on_array_deleted=ignore,
         is_current=lambda _uid: False,
     )
     async with operating(principal) as (_parts, session):

@@ -189,7 +189,7 @@ def make_array_page(
         states=[replace(one, items=_cut(one.items)) for one in item_states(array)],
         unlisted=(status.failed_unlisted or 0) if status else 0,
         errors=(status.errors or []) if status else [],
-        facts=list(_facts(array, links)),
+        facts=list(_facts(array, links, now)),
         labels=[Fact(name, value) for name, value in sorted(array.labels.items())],
         payload=text,
         payload_was_cut=was_cut,
@@ -227,7 +227,7 @@ def _chunk_size(array: ArrayInfo) -> str:
     return f"{size:,}, adapts" if size else "adapts"
 
 
-def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
+def _facts(array: ArrayInfo, links: Links, now: datetime) -> Iterator[Fact]:
     spec = array.spec
     yield Fact("Type", array.type)
     yield Fact("Queue", array.queue, links.jobs(queue=array.queue))
@@ -235,6 +235,10 @@ def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
         return
     if spec.priority:
         yield Fact("Priority", str(spec.priority))
+    if spec.not_before:
+        yield Fact("Not before", time=display_time(spec.not_before, now))
+    for one in spec.depends_on or ():
+        yield Fact("Depends on", one.called, links.dependency(one))
     yield Fact("Items in a chunk", _chunk_size(array))
     yield Fact("Chunks at once", f"at most {spec.parallelism:,}")
     if spec.max_failed is not None:

@@ -77,7 +77,7 @@ def job_facts(job: Job, links: Links, now: datetime) -> list[Fact]:
         ),
         Fact("Runs again", origin.name if origin else "", links.job(origin.name) if origin else ""),
         Fact("Cron job", cron.name if cron else "", links.jobs(cronJob=cron.name) if cron else ""),
-        *(Fact("Depends on", one.name, links.job(one.name)) for one in job.depends_on),
+        *(Fact("Depends on", one.called, links.dependency(one)) for one in job.depends_on),
         Fact("Idempotency key", job.idempotency_key or ""),
         Fact("Deduplication id", job.deduplication_id or ""),
         Fact("Concurrency key", job.concurrency_key or ""),

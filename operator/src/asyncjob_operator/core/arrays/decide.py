@@ -28,6 +28,7 @@ from asyncjob_operator.core.arrays.snapshot import (
     ReadChunks,
     WriteArrayStatus,
 )
+from asyncjob_operator.core.decision import CancelCascades
 from asyncjob_operator.core.now import Now, to_epoch
 from asyncjob_operator.core.schedules.reservation import (
     MAX_CLAIMS,
@@ -52,8 +53,8 @@ def decide_array(snapshot: ArraySnapshot, now: Now) -> ArrayDecision:
         return ArrayDecision()
     if array.state.phase in ENDED_ARRAY_PHASES:
         return _decide_ended(snapshot, now)
-    if snapshot.cancelled_with_parent and not array.cancel:
-        return ArrayDecision(CancelArray())
+    if snapshot.cancelled_with and not array.cancel:
+        return ArrayDecision(CancelArray(CancelCascades(snapshot.cancelled_with)))
     if snapshot.uncreated and not array.cancel:
         # What is counted goes first: it may take up the room that a quota has for new chunks.
         counted = _delete_unlisted(snapshot)
@@ -85,9 +86,10 @@ def _decide_running(snapshot: ArraySnapshot, now: Now) -> ArrayDecision:
         if write:
             return ArrayDecision(write)
     is_due = written_at is not None and bool(unread or write)
-    return ArrayDecision(
-        _see_to_chunks(snapshot), (written_at or 0.0) + interval if is_due else None
-    )
+    times = [(written_at or 0.0) + interval] if is_due else []
+    if snapshot.recheck_at is not None:
+        times.append(snapshot.recheck_at)
+    return ArrayDecision(_see_to_chunks(snapshot), min(times, default=None))
 
 
 def _decide_ended(snapshot: ArraySnapshot, now: Now) -> ArrayDecision:
@@ -99,7 +101,7 @@ def _decide_ended(snapshot: ArraySnapshot, now: Now) -> ArrayDecision:
     ttl, completed = array.ttl_seconds_after_finished, array.state.completion_time
     if ttl is None or completed is None:
         return ArrayDecision()
-    if snapshot.has_open_parent:
+    if snapshot.has_open_parent or snapshot.is_needed:
         return ArrayDecision(None, now.monotonic + 60.0)
     removed_at = to_epoch(completed, default=float("inf")) + ttl
     if removed_at <= now.wall:
@@ -148,7 +150,10 @@ def _write_of(
         fields.pop("conditions", None)  # it goes on to say why the array has failed
     if not fields:
         return None
-    return WriteArrayStatus(policy, state, fields, claims="claims" in fields)
+    starts = state.has_started and not snapshot.array.state.has_started
+    fails = state.reason is ArrayReason.DEPENDENCY_FAILED
+    precondition = snapshot.start_precondition if starts or fails else None
+    return WriteArrayStatus(policy, state, fields, "claims" in fields, precondition)
 
 
 def _see_to_chunks(snapshot: ArraySnapshot) -> ArrayEffect | None:

@@ -10,6 +10,8 @@ from typing import TypeAlias
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.observed import ChunkJob, ObservedArray
 from asyncjob.lifecycle.arrays.state import ArrayState, OpenChunkEntry
+from asyncjob_operator.core.decision import CancelCascades, Precondition
+from asyncjob_operator.core.dependencies import RelatedJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,17 @@ class ArraySnapshot(ObservedArray):
     has_open_parent: bool = False
     """Whether an unfinished job has submitted it, which may ask how it ended."""
 
-    cancelled_with_parent: bool = False
-    """Whether the job that has submitted it is cancelled with all that it has submitted."""
+    cancelled_with: RelatedJob | None = None
+    """The job with which it is to be cancelled: one that has submitted it, or that it waits for."""
+
+    recheck_at: float | None = None
+    """When time alone may let it start, or fail it; None once it has started."""
+
+    start_precondition: Precondition | None = None
+    """What live reads must confirm before it is started, or is failed for a dependency."""
+
+    is_needed: bool = False
+    """Whether something that has not started yet depends on it."""
 
     @property
     def is_writer(self) -> bool:
@@ -49,6 +60,9 @@ class WriteArrayStatus:
     fields: Mapping[str, Json]
     claims: bool = False
     """Whether the write makes this operator the writer, or renews that it is."""
+
+    precondition: Precondition | None = None
+    """What live reads must confirm before it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,9 @@ class DeleteChunks:
 
 @dataclass(frozen=True, slots=True)
 class CancelArray:
-    """Set `cancel` on the array, as on each child of its parent."""
+    """Set `cancel` on the array, as on each child of its parent and all that waits for a job."""
+
+    precondition: CancelCascades
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def cancel_source(snapshot: Snapshot) -> RelatedJob | None:
         return dependencies.parent
     if job.admitted:
         return None
-    return next((state.cascading_job for state in dependencies.states if state.cascading_job), None)
+    return dependencies.cascading_job
 
 
 CANCEL: Final = "cancel"

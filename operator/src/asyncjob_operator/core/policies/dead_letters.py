@@ -6,11 +6,13 @@ redriven as well, it waits again. An unknown type also ends a job that has run b
 timeout would ever end its waiting.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from asyncjob.lifecycle.phase_change import dead_letter
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import DEFAULT_QUEUE_TIMEOUT_SECONDS, Category
+from asyncjob.names import ARRAY_KIND
 from asyncjob_operator.core.decision import (
     ChangePhase,
     DependencyCycle,
@@ -21,7 +23,7 @@ from asyncjob_operator.core.decision import (
     TypeUnserved,
     Wait,
 )
-from asyncjob_operator.core.dependencies import RelatedJob
+from asyncjob_operator.core.dependencies import Dependencies, RelatedJob
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.snapshot import Snapshot, never_started
 from asyncjob_operator.core.workers import UnservedType
@@ -36,46 +38,63 @@ def fail_on_dependency(snapshot: Snapshot, now: Now) -> PolicyResult:
     job, dependencies = snapshot.job, snapshot.dependencies
     if not dependencies.states or job.admitted or job.waiting:
         return None
-    if dependencies.cycle:
-        message = f"jobs wait for one another: {_cycle_text(dependencies.cycle)}"
-        return _dependency_failed(snapshot, message, DependencyCycle(dependencies.cycle), now)
-    if dependencies.failed_job:
-        return _dependency_failed(
-            snapshot,
-            dependencies.failed_job.outcome,
-            DependencyHasFailed(dependencies.failed_job),
-            now,
-        )
-    return _missing_too_long(snapshot, now)
-
-
-def _missing_too_long(snapshot: Snapshot, now: Now) -> PolicyResult:
-    job, since = snapshot.job, snapshot.observation.missing_dependency_since
-    timeout = snapshot.options.missing_dependency_timeout
-    if since is None or not timeout:
-        return None
-    if now.monotonic < since + timeout:
-        return Wait(since + timeout)
-    name = snapshot.dependencies.missing[0]
-    message = f"{name} does not exist; waited {timeout:g} s for jobs that do not exist"
-    return _dependency_failed(snapshot, message, DependencyMissing(job.namespace, name), now)
-
-
-def _dependency_failed(
-    snapshot: Snapshot, message: str, precondition: Precondition, now: Now
-) -> ChangePhase:
+    missing = Missing(
+        snapshot.observation.missing_dependency_since, snapshot.options.missing_dependency_timeout
+    )
+    failed = dependency_failure(dependencies, job.namespace, missing, now)
+    if not isinstance(failed, DependencyFailure):
+        return failed
     change = dead_letter(
-        snapshot.job,
+        job,
         Reason.DEPENDENCY_FAILED,
         Category.DEPENDENCY,
-        f"cannot start: {message}",
+        failed.message,
         now=now.timestamp,
     )
-    return ChangePhase(DEPENDENCY, change, precondition)
+    return ChangePhase(DEPENDENCY, change, failed.precondition)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How long what does not exist has been waited for, and may be; times in monotonic seconds."""
+
+    since: float | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyFailure:
+    """Why dependencies cannot be met, and what a live read must confirm of that."""
+
+    message: str
+    precondition: Precondition
+
+
+def dependency_failure(
+    dependencies: Dependencies, namespace: str, missing: Missing, now: Now
+) -> DependencyFailure | Wait | None:
+    """Return why a job or an array can never start, or until when what is missing may come."""
+    if dependencies.cycle:
+        message = f"cannot start: jobs wait for one another: {_cycle_text(dependencies.cycle)}"
+        return DependencyFailure(message, DependencyCycle(dependencies.cycle))
+    failed = dependencies.failed_job
+    if failed:
+        return DependencyFailure(f"cannot start: {failed.outcome}", DependencyHasFailed(failed))
+    if missing.since is None or not missing.timeout:
+        return None
+    if now.monotonic < missing.since + missing.timeout:
+        return Wait(missing.since + missing.timeout)
+    first = dependencies.missing[0]
+    what = "arrays" if first.kind == ARRAY_KIND else "jobs"
+    message = (
+        f"cannot start: {first.called} does not exist; waited {missing.timeout:g} s for {what} "
+        "that do not exist"
+    )
+    return DependencyFailure(message, DependencyMissing(namespace, first.name, first.kind))
 
 
 def _cycle_text(cycle: tuple[RelatedJob, ...]) -> str:
-    names = [job.name for job in (*cycle, cycle[0])]
+    names = [job.called for job in (*cycle, cycle[0])]
     left_out = len(names) - 2 * CYCLE_ENDS_NAMED
     if left_out > 0:
         names[CYCLE_ENDS_NAMED:-CYCLE_ENDS_NAMED] = [f"({left_out} more)"]

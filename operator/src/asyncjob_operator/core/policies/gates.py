@@ -32,7 +32,7 @@ from asyncjob_operator.core.decision import (
     UpdateWaitReason,
     Wait,
 )
-from asyncjob_operator.core.dependencies import DependencyState
+from asyncjob_operator.core.dependencies import Dependencies, waiting_message
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies.deduplication import admission_precondition
 from asyncjob_operator.core.snapshot import Snapshot
@@ -63,46 +63,25 @@ def suspend_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
     return ClosedGate(Reason.SUSPENDED, "suspended by spec.suspend")
 
 
-MAX_DEPENDENCIES_NAMED: Final = 3
-"""Unmet dependencies that a message names."""
-
-
 def dependency_gate(snapshot: Snapshot, _now: Now) -> ClosedGate | None:
     """Keep the job until its dependencies are met."""
     unmet = snapshot.dependencies.unmet
     if snapshot.job.admitted or not unmet:
         return None
-    return ClosedGate(Reason.WAITING_FOR_DEPENDENCY, _waiting_message(unmet))
+    return ClosedGate(Reason.WAITING_FOR_DEPENDENCY, waiting_message(unmet))
 
 
-def children_precondition(snapshot: Snapshot) -> ChildrenFinished | None:
+def children_precondition(dependencies: Dependencies, namespace: str) -> ChildrenFinished | None:
     """Return what a live read must confirm before the dependency gate counts as open.
 
     A job and its last child may be seen in another order than they were written.
     """
-    states = [(state.job.uid, state) for state in snapshot.dependencies.with_children if state.job]
+    states = [(state.job.uid, state) for state in dependencies.with_children if state.job]
     if not states:
         return None
     parents = tuple(uid for uid, _ in states)
     must_succeed = tuple(uid for uid, state in states if not state.dependency.any_outcome)
-    return ChildrenFinished(snapshot.job.namespace, parents, must_succeed)
-
-
-def _waiting_message(unmet: tuple[DependencyState, ...]) -> str:
-    names = [_dependency_text(state) for state in unmet[:MAX_DEPENDENCIES_NAMED]]
-    more = len(unmet) - MAX_DEPENDENCIES_NAMED
-    if more > 0:
-        return f"waiting for {', '.join(names)} and {more} more"
-    return f"waiting for {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
-
-
-def _dependency_text(state: DependencyState) -> str:
-    name = state.dependency.name
-    if state.job is None:
-        return f"{name} (does not exist)"
-    if state.job.finished and state.open_children:
-        return f"children of {name}"
-    return name
+    return ChildrenFinished(namespace, parents, must_succeed)
 
 
 GATES: Final[tuple[Callable[[Snapshot, Now], ClosedGate | None], ...]] = (
@@ -276,7 +255,7 @@ def admit(snapshot: Snapshot, now: Now) -> PolicyResult:
 
 def _admission_precondition(snapshot: Snapshot) -> Precondition | None:
     """Return what live reads must confirm before the job is admitted."""
-    children = children_precondition(snapshot)
+    children = children_precondition(snapshot.dependencies, snapshot.job.namespace)
     alone = admission_precondition(snapshot.job)
     return AllOf((children, alone)) if children and alone else children or alone
 

@@ -15,7 +15,9 @@ import click
 from asyncjob.cli.backup.plan import RestorePlan
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items, opt_text, text
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.skipped_items import remaining_items, unskipped_items
+from asyncjob.lifecycle.job_view import called
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
     API_VERSION,
@@ -54,7 +56,7 @@ RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
     RestoreNote.FINALIZERS: "finalizers are left out",
     RestoreNote.DEADLINE: "notAfter is left out of jobs that had started before it",
     RestoreNote.NEW_DEADLINE: "deadlineSeconds counts from the creation of the new job",
-    RestoreNote.UNSATISFIABLE: "jobs depend on jobs that are not restored",
+    RestoreNote.UNSATISFIABLE: "jobs or arrays depend on what is not restored",
     RestoreNote.RERUN: "reruns requested but not created yet must be requested again",
     RestoreNote.SIGNALS: "signals are left out: the new job waits for them again",
     RestoreNote.TRIGGER: "trigger is left out: it was processed, or must be requested again",
@@ -123,7 +125,7 @@ def _parse_mapping(text: str) -> tuple[str, str]:
 
 
 MAX_DEPENDENCIES = 20
-"""Maximum number of dependencies of a job."""
+"""Maximum number of dependencies of a job or an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class RemainingDependencies:
 def remaining_dependencies(
     dependencies: Sequence[Json], namespace: str, plan: RestorePlan
 ) -> RemainingDependencies:
-    """Return what is left to wait for.
+    """Return what is left for a job or an array to wait for.
 
     In the place of a job that is over come those of its children that are not, if they were meant.
     """
@@ -146,9 +148,9 @@ def remaining_dependencies(
     for one in map(as_object, dependencies):
         found = tuple(_remaining(one, namespace, plan))
         unsatisfiable += [
-            text(each, "name") for each in found if _is_unsatisfiable(each, namespace, plan)
+            _called(each) for each in found if _is_unsatisfiable(each, namespace, plan)
         ]
-        left.update((text(each, "name"), each) for each in found)
+        left.update((_called(each), each) for each in found)
     if len(left) > MAX_DEPENDENCIES:
         return RemainingDependencies(tuple(map(as_object, dependencies)), tuple(unsatisfiable))
     return RemainingDependencies(tuple(left.values()), tuple(unsatisfiable))
@@ -167,16 +169,25 @@ def _remaining(dependency: JsonObject, namespace: str, plan: RestorePlan) -> Ite
 def _dependency_record(
     dependency: JsonObject, namespace: str, contents: ExportContents
 ) -> ExportRecord | None:
-    return contents.by_key.get(ObjectKey(JOB_KIND, namespace, text(dependency, "name")))
+    array = text(dependency, "array")
+    kind, name = (ARRAY_KIND, array) if array else (JOB_KIND, text(dependency, "name"))
+    return contents.by_key.get(ObjectKey(kind, namespace, name))
+
+
+def _called(dependency: JsonObject) -> str:
+    """Return what people call a dependency, which no other of the same object is called."""
+    array = text(dependency, "array")
+    return called(ARRAY_KIND, array) if array else text(dependency, "name")
 
 
 def _satisfies(record: ExportRecord, dependency: JsonObject) -> bool:
     any_end = text(dependency, "outcome") == "Any"
-    return record.is_done and (any_end or record.phase is Phase.SUCCEEDED)
+    has_succeeded = Phase.SUCCEEDED is record.phase or ArrayPhase.SUCCEEDED is record.array_phase
+    return record.is_done and (any_end or has_succeeded)
 
 
 def _is_unsatisfiable(dependency: JsonObject, namespace: str, plan: RestorePlan) -> bool:
-    """Return whether the file has the job, and yet it does not come back."""
+    """Return whether the file has the job or array, and yet it does not come back."""
     record = _dependency_record(dependency, namespace, plan.contents)
     return record is not None and record not in plan.restored
 
@@ -269,9 +280,7 @@ def _spec(
         case kind if kind == CRON_JOB_KIND:
             return _cron_job_spec(spec, record)
         case kind if kind == ARRAY_KIND:
-            left = {name: value for name, value in spec.items() if name != "redrive"}
-            items, notes = _array_items(obj, record, context)
-            return {**left, "items": items, "suspend": True}, notes
+            return _array_spec(obj, record, context)
         case _:
             return spec, []
 
@@ -282,6 +291,16 @@ def _cron_job_spec(spec: JsonObject, record: ExportRecord) -> tuple[JsonObject, 
     remarks = [(remark, record.key.name) for remark, field in gone if spec.get(field)]
     left = {name: value for name, value in spec.items() if name not in {"trigger", "backfill"}}
     return {**left, "suspend": True}, remarks
+
+
+def _array_spec(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> tuple[JsonObject, _Notes]:
+    spec = child(obj, "spec")
+    left = {name: spec[name] for name in spec if name not in {"redrive", "dependsOn"}}
+    items, notes = _array_items(obj, record, context)
+    waits, remarks = _depends_on(obj, record, context)
+    return {**left, **waits, "items": items, "suspend": True}, [*notes, *remarks]
 
 
 def _array_items(
@@ -311,22 +330,29 @@ def _job_spec(
     if child(obj, "spec").get("signals"):
         remarks.append((RestoreNote.SIGNALS, record.key.name))
     waits, unsatisfiable = _depends_on(obj, record, context)
-    remarks += [
-        (RestoreNote.UNSATISFIABLE, f"{record.key.name} for {name}") for name in unsatisfiable
-    ]
-    return {**left, **({"dependsOn": waits} if waits else {}), "suspend": True}, remarks
+    return {**left, **waits, "suspend": True}, [*remarks, *unsatisfiable]
 
 
 def _depends_on(
     obj: JsonObject, record: ExportRecord, context: RestoreContext
-) -> tuple[list[JsonObject], tuple[str, ...]]:
-    """Return what the job waits for; one that was let through waits for nothing any more."""
+) -> tuple[JsonObject, _Notes]:
+    """Return what is left of `dependsOn`; what was let through waits for nothing any more."""
     if record.started or flag(child(obj, "status"), "admitted"):
-        return [], ()
+        return {}, []
     namespace = record.key.namespace
     found = remaining_dependencies(items(child(obj, "spec"), "dependsOn"), namespace, context.plan)
-    named: list[JsonObject] = [
-        {**one, "name": context.renamed_jobs.get((namespace, text(one, "name")), text(one, "name"))}
-        for one in found.remaining
+    remarks = [
+        (RestoreNote.UNSATISFIABLE, f"{record.key.name} for {name}") for name in found.unsatisfiable
     ]
-    return named, found.unsatisfiable
+    named = [_renamed(one, namespace, context) for one in found.remaining]
+    return ({"dependsOn": named} if named else {}), remarks
+
+
+def _renamed(dependency: JsonObject, namespace: str, context: RestoreContext) -> JsonObject:
+    """Return a dependency with the new name of its job."""
+    name = text(dependency, "name")
+    return (
+        {**dependency, "name": context.renamed_jobs.get((namespace, name), name)}
+        if name
+        else (dependency)
+    )

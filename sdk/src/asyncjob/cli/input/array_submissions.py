@@ -9,14 +9,16 @@ from typing import Any, Final
 import click
 from pydantic import ValidationError
 
-from asyncjob.cli.durations import DurationParam
+from asyncjob.cli.durations import DurationParam, TimeParam
 from asyncjob.cli.input.documents import Document, DocumentError
 from asyncjob.cli.input.filters import Callback, combine_options
 from asyncjob.cli.input.resource_names import NameParam
 from asyncjob.cli.input.submissions import (
+    DEPENDS_ON_OPTION,
     KEY_VALUE,
     RETRY_OPTIONS,
     given_fields,
+    parse_dependency,
     retry_fields,
     section_option,
 )
@@ -121,6 +123,8 @@ array_options: Final[Callable[[Callback], Callback]] = combine_options(
         section_option(
             "--priority", "-p", type=click.IntRange(-1000, 1000), help="Higher starts first."
         ),
+        section_option("--not-before", type=TimeParam(), help="Earliest start: +10m, or RFC 3339."),
+        DEPENDS_ON_OPTION,
         section_option("--ttl", type=_DURATION, help="Delete it this long after it has ended."),
         section_option("--suspend", is_flag=True, help="Submit the array suspended."),
         _how("--chunk-size", type=int, metavar="N", help="Items in a chunk.  [default: adapts]"),
@@ -144,6 +148,7 @@ _FIELDS: Final = {
     "name": "name",
     "queue": "queue",
     "priority": "priority",
+    "not_before": "notBefore",
     "chunk_size": "chunkSize",
     "parallelism": "parallelism",
     "item_retries": "itemRetries",
@@ -166,11 +171,12 @@ def array_submission(
         "items": items,
         "payload": payload,
         "labels": dict(options.get("labels") or ()),
+        "dependsOn": [parse_dependency(one) for one in options.get("depends_on") or ()],
         "retryPolicy": retry_fields(options),
         **given_fields(options, _FIELDS),
         **(options.get("max_failed") or {}),
     }
-    given = {name: value for name, value in fields.items() if value is not None and value != {}}
+    given = {name: value for name, value in fields.items() if value not in (None, {}, [])}
     try:
         made = ArraySubmission.model_validate(given)
     except ValidationError as error:

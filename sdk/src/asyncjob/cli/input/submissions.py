@@ -102,6 +102,14 @@ RETRY_OPTIONS: Final = (
 )
 """Options for a retry policy, of jobs and of the chunks of arrays."""
 
+DEPENDS_ON_OPTION: Final = section_option(
+    "--depends-on",
+    multiple=True,
+    metavar="[array/]NAME[:any]",
+    help="Wait until this job or array has succeeded, with :any finished; repeatable.",
+)
+"""Of jobs and of arrays."""
+
 submission_options: Final[Callable[[Callback], Callback]] = combine_options(
     [
         section_option("--name", type=NameParam(None), help="The job's id; else generated."),
@@ -121,12 +129,7 @@ submission_options: Final[Callable[[Callback], Callback]] = combine_options(
         section_option(
             "--deadline", type=_DURATION, help="Cancel the job if not finished after this time."
         ),
-        section_option(
-            "--depends-on",
-            multiple=True,
-            metavar="JOB[:any]",
-            help="Wait until this job has succeeded, with :any finished; repeatable.",
-        ),
+        DEPENDS_ON_OPTION,
         section_option(
             "--queue-timeout", type=_DURATION, help="Dead letter if not claimed within this time."
         ),
@@ -259,10 +262,16 @@ def _group_values(pairs: Sequence[tuple[str, str]]) -> dict[str, Json]:
     return dict(values)
 
 
+_ARRAY_WORDS: Final = frozenset({"array", "aa", "asyncarray", "asyncarrays"})
+"""What stands before the name of an array, also as `kubectl get -o name` prints it."""
+
+
 def parse_dependency(text: str) -> dict[str, Json]:
-    """Return the dependency that `JOB` or `JOB:any` means."""
-    name, _, outcome = text.rpartition("/")[2].partition(":")
-    return {"name": name, **({"outcome": outcome.capitalize()} if outcome else {})}
+    """Return the dependency that `JOB`, `JOB:any`, `array/NAME` or `array/NAME:any` means."""
+    kind, _, rest = text.rpartition("/")
+    name, _, outcome = rest.partition(":")
+    field = "array" if kind.partition(".")[0].lower() in _ARRAY_WORDS else "name"
+    return {field: name, **({"outcome": outcome.capitalize()} if outcome else {})}
 
 
 MERGED_FIELDS: Final = ("labels", "retryPolicy")

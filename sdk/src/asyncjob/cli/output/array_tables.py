@@ -5,7 +5,16 @@ from datetime import datetime
 from typing import Final
 
 from asyncjob.cli.durations import human_duration, precise_duration, time_since
-from asyncjob.cli.output.detail import LABEL_WIDTH, Hint, RenderContext, hint_lines, time_and_age
+from asyncjob.cli.output.detail import (
+    LABEL_WIDTH,
+    Hint,
+    RenderContext,
+    depends_on_text,
+    hint_lines,
+    time_and_age,
+    waiting_hints,
+)
+from asyncjob.cli.output.job_table import format_time
 from asyncjob.cli.output.tables import (
     NAMESPACE_HEADING,
     Cell,
@@ -18,7 +27,7 @@ from asyncjob.cli.output.tables import (
     row,
     truncate,
 )
-from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.array import ItemFailure
 from asyncjob.rest.arrays import ArrayInfo, items_per_second, seconds_left
@@ -145,6 +154,8 @@ def _facts(array: ArrayInfo, now: datetime) -> Iterator[tuple[str, str]]:
     if spec:
         under_way = f"{array.open_chunks} of at most {spec.parallelism} under way"
         yield "Chunks", ", ".join(filter(None, (under_way, chunk_size_text(array))))
+        yield "Not before", format_time(spec.not_before) if spec.not_before else ""
+        yield "Depends on", depends_on_text(spec.depends_on or ())
     yield "Rate", rate_text(array, now)
     yield "Ends", _expected_end(array, now)
     yield "Created", time_and_age(array.created_at, now)
@@ -183,6 +194,9 @@ def _hints(array: ArrayInfo, program: str) -> Iterator[Hint]:
         yield Hint(f"{program} array redrive {name}", "run the failed items again")
     if array.finished or array.cancelling:
         return
+    waits = array.reason == ArrayReason.WAITING_FOR_DEPENDENCY
+    if waits and array.spec:
+        yield from waiting_hints(array.spec.depends_on or (), program)
     if array.suspended:
         yield Hint(f"{program} array resume {name}", "let it go on")
     else:

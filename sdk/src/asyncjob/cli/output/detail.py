@@ -25,6 +25,7 @@ from asyncjob.cli.output.tables import one_line, render_lines, styled, truncate
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.waits import WaitKind, shown_name
+from asyncjob.models.job import Dependency
 from asyncjob.models.job_status import Waiting
 from asyncjob.rest.job_records import SignalInfo
 from asyncjob.rest.jobs import HistoryEvent, Job, Link
@@ -168,7 +169,7 @@ def _condition_facts(job: Job) -> Iterator[tuple[str, str]]:
     yield "Not before", format_time(job.not_before) if job.not_before else ""
     yield "Not after", format_time(job.not_after) if job.not_after else ""
     yield "Deadline", format_time(job.deadline_at) if job.deadline_at else ""
-    yield "Depends on", ", ".join(f"{one.name} ({one.outcome.value})" for one in job.depends_on)
+    yield "Depends on", depends_on_text(job.depends_on)
     yield "Suspended", "yes" if job.suspended else ""
 
 
@@ -281,13 +282,27 @@ def _waiting_hints(job: Job, program: str) -> Iterator[Hint]:
     elif job.reason == Reason.QUEUE_PAUSED:
         yield Hint(f"{program} queue resume {job.queue}", "let the queue's jobs start")
     elif job.reason == Reason.WAITING_FOR_DEPENDENCY and job.depends_on:
-        names = " ".join(one.name for one in job.depends_on)
-        yield Hint(f"{program} get {names}", "show the jobs it waits for")
+        yield from waiting_hints(job.depends_on, program)
     elif wanted := wanted_signal(job):
         yield Hint(f"{program} signal {job.id} {wanted} KEY=VALUE", "send what it waits for")
     elif job.phase is Phase.QUEUED:
         yield Hint(f"{program} workers --queue {job.queue}", "list workers that could run it")
     yield Hint(f"{program} cancel {job.id}", "do not run it")
+
+
+def depends_on_text(depends_on: Sequence[Dependency]) -> str:
+    """Return what a job or an array depends on, in one line."""
+    return ", ".join(f"{one.called} ({one.outcome.value})" for one in depends_on)
+
+
+def waiting_hints(depends_on: Sequence[Dependency], program: str) -> Iterator[Hint]:
+    """Yield how to look at what a job or an array depends on."""
+    jobs = " ".join(one.name for one in depends_on if one.name)
+    if jobs:
+        yield Hint(f"{program} get {jobs}", "show the jobs it waits for")
+    for one in depends_on:
+        if one.array:
+            yield Hint(f"{program} array get {one.array}", "show the array it waits for")
 
 
 def wanted_signal(job: Job) -> str:

@@ -13,7 +13,13 @@ from asyncjob.lifecycle.arrays.chunk_size import INITIAL_SIZE, bounded_size, nex
 from asyncjob.lifecycle.arrays.chunks import chunk_name
 from asyncjob.lifecycle.arrays.counting import count_chunk, return_chunk
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
-from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome, ObservedArray
+from asyncjob.lifecycle.arrays.observed import (
+    GONE,
+    ArrayGate,
+    ChunkJob,
+    ChunkOutcome,
+    ObservedArray,
+)
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.skipped_items import (
     changed_file,
@@ -42,11 +48,15 @@ def advance(observed: ObservedArray, now: str) -> ArrayState:
         return _end(state, ArrayPhase.FAILED, ArrayReason.PAYLOAD_TOO_LARGE, observed.oversize, now)
     for entry in state.open:
         state = _settle(observed, state, entry)
+    gate = observed.gate
+    if gate and gate.reason is ArrayReason.DEPENDENCY_FAILED and not array.cancel:
+        return _end(state, ArrayPhase.FAILED, gate.reason, gate.message, now)
     if array.chunk_size is None and state.total:
         size = next_size(state.chunk_size or INITIAL_SIZE, _counted(observed))
         state = replace(state, chunk_size=size)
-    state = _explain(array, state)
-    if not array.cancel and not array.suspend and _stop_reason(array, state) is None:
+    state = _explain(array, state, gate)
+    held = array.cancel or array.suspend or gate is not None
+    if not held and _stop_reason(array, state) is None:
         state = _cut(observed, state, now)
     return _finish(array, state, now)
 
@@ -81,7 +91,16 @@ def _counted(observed: ObservedArray) -> Iterator[tuple[OpenChunkEntry, ChunkOut
             yield entry, outcome
 
 
-def _explain(array: ArrayView, state: ArrayState) -> ArrayState:
+_HELD_REASONS: Final = {
+    ArrayReason.SUSPENDED,
+    ArrayReason.CANCEL_REQUESTED,
+    ArrayReason.NOT_BEFORE,
+    ArrayReason.WAITING_FOR_DEPENDENCY,
+}
+"""Reasons that go with what they tell of."""
+
+
+def _explain(array: ArrayView, state: ArrayState, gate: ArrayGate | None) -> ArrayState:
     if array.cancel:
         return replace(state, reason=ArrayReason.CANCEL_REQUESTED, message="")
     if array.suspend and state.reason is not ArrayReason.ITEMS_UNREADABLE:
@@ -89,7 +108,9 @@ def _explain(array: ArrayView, state: ArrayState) -> ArrayState:
         return replace(
             state, reason=ArrayReason.SUSPENDED, message="no chunk is created or claimed"
         )
-    if state.reason in {ArrayReason.SUSPENDED, ArrayReason.CANCEL_REQUESTED}:
+    if gate:
+        return replace(state, reason=gate.reason, message=gate.message)
+    if state.reason in _HELD_REASONS:
         return replace(state, reason=None, message="")
     return state
 
@@ -139,6 +160,7 @@ def _cut(observed: ObservedArray, state: ArrayState, now: str) -> ArrayState:
     return replace(
         state,
         phase=ArrayPhase.RUNNING,
+        admitted=state.admitted or array.gated,
         start_time=state.start_time or now,
     )
 

@@ -127,6 +127,14 @@ def fail_items(state: ArrayState, failed: ItemRanges, errors: Sequence[ItemError
 def redrive(array: ArrayView) -> ArrayState:
     """Return the state of a failed array whose failed items are run again, or why they are not."""
     state = replace(array.state, redrives=array.redrive)
+    if array.gated and not state.has_started:
+        return replace(
+            state,
+            phase=ArrayPhase.PENDING,
+            reason=ArrayReason.REDRIVEN,
+            message="nothing of it has been run yet: it waits and starts again",
+            completion_time=None,
+        )
     requeued = state.requeued | state.failed_items
     if state.failed_unlisted or len(requeued.ranges) > MAX_RANGES:
         return replace(

@@ -6,6 +6,7 @@ from typing import Final
 
 from asyncjob.lifecycle.arrays.chunks import ChunkReport
 from asyncjob.lifecycle.arrays.item_index import ItemIndex
+from asyncjob.lifecycle.arrays.phases import ArrayReason
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 
@@ -64,6 +65,14 @@ class ChunkOutcome:
     """None unless it is finished, and tells its times."""
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayGate:
+    """Why an array may not start yet; with DEPENDENCY_FAILED it never will."""
+
+    reason: ArrayReason
+    message: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedArray:
     """An array and what is known of its chunks."""
@@ -80,6 +89,9 @@ class ObservedArray:
 
     oversize: str = ""
     """Why its payload or items are too large to be run, if they are."""
+
+    gate: ArrayGate | None = None
+    """What keeps it from starting, if anything does; None once it has started."""
 
     def uid_of(self, entry: OpenChunkEntry) -> str | None:
         """Return the UID of a chunk's job, GONE, or None while it is not known to exist."""

@@ -24,6 +24,9 @@ ENDED_ARRAY_PHASES: Final = FINAL_ARRAY_PHASES | {ArrayPhase.FAILED}
 class ArrayReason(StrEnum):
     """Why an array is in its phase."""
 
+    NOT_BEFORE = "NotBefore"
+    WAITING_FOR_DEPENDENCY = "WaitingForDependency"
+    DEPENDENCY_FAILED = "DependencyFailed"
     SUSPENDED = "Suspended"
     CANCEL_REQUESTED = "CancelRequested"
     ITEMS_FAILED = "ItemsFailed"

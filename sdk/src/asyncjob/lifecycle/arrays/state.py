@@ -34,7 +34,8 @@ from asyncjob.lifecycle.arrays.item_index import (
     read_items_file,
 )
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
-from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase, ArrayReason
+from asyncjob.lifecycle.job_view import DependencyView, read_dependencies
 from asyncjob.names import PARENT_LABEL
 
 MAX_MESSAGE_LENGTH: Final = 1024
@@ -78,6 +79,9 @@ class ArrayState:
     writer: str = ""
     claims: int = 0
     redrives: int = 0
+    admitted: bool = False
+    """Whether an array that was to wait has begun to cut chunks."""
+
     start_time: str | None = None
     completion_time: str | None = None
     index: ItemIndex | None = None
@@ -95,6 +99,11 @@ class ArrayState:
     def all_cut(self) -> bool:
         """Return whether every item is in a chunk or counted."""
         return self.next == self.total and not self.requeued and not self.suspects
+
+    @property
+    def has_started(self) -> bool:
+        """Return whether a chunk has been cut, and nothing keeps it from starting any more."""
+        return self.generation > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +148,8 @@ class ArrayView:
 
     state: ArrayState
     status: JsonObject
+    not_before: str | None = None
+    depends_on: tuple[DependencyView, ...] = ()
 
     @property
     def key(self) -> str:
@@ -149,6 +160,17 @@ class ArrayView:
     def total(self) -> int:
         """Return the number of items; 0 until the index job has found those of a file."""
         return self.state.index.records if self.state.index else self.count
+
+    @property
+    def gated(self) -> bool:
+        """Return whether something may keep it from starting, but for `suspend`."""
+        return bool(self.not_before or self.depends_on)
+
+    @property
+    def pending_dependencies(self) -> tuple[DependencyView, ...]:
+        """Return what it still depends on: nothing once it has started or has ended."""
+        over = self.state.has_started or self.state.phase in ENDED_ARRAY_PHASES
+        return () if over else self.depends_on
 
     @property
     def failure_limit(self) -> int | None:
@@ -190,6 +212,8 @@ def read_array(obj: JsonObject) -> ArrayView:
         parent_uid=text(child(meta, "labels"), PARENT_LABEL),
         state=_read_state(status, count),
         status=status,
+        not_before=opt_text(spec, "notBefore"),
+        depends_on=read_dependencies(spec),
     )
 
 
@@ -218,6 +242,7 @@ def _read_state(status: JsonObject, total: int) -> ArrayState:
         writer=text(status, "writer"),
         claims=integer(status, "claims"),
         redrives=integer(status, "redrives"),
+        admitted=flag(status, "admitted"),
         start_time=opt_text(status, "startTime"),
         completion_time=opt_text(status, "completionTime"),
         index=read_index(status["index"]) if "index" in status else None,
@@ -267,6 +292,7 @@ def state_to_json(state: ArrayState) -> dict[str, Json]:
         "writer": state.writer or None,
         "claims": state.claims or None,
         "redrives": state.redrives or None,
+        "admitted": state.admitted or None,
         "startTime": state.start_time,
         "completionTime": state.completion_time,
         "conditions": _conditions(state),

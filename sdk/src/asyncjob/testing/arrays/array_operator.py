@@ -16,17 +16,23 @@ from asyncjob.lifecycle.arrays.chunk_jobs import (
     read_outcome,
 )
 from asyncjob.lifecycle.arrays.counting import redrive
-from asyncjob.lifecycle.arrays.observed import ChunkJob, ChunkOutcome, ObservedArray
-from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
-from asyncjob.lifecycle.arrays.state import ArrayState, state_to_json
+from asyncjob.lifecycle.arrays.observed import ArrayGate, ChunkJob, ChunkOutcome, ObservedArray
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, state_to_json
+from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.submission.arrays import oversize_message
 from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.clock import FakeClock
+from asyncjob.testing.dependencies import DependencyLookup, check_dependencies
 from asyncjob.testing.store import FakeJobStore, JobRecord
 
 
 class FakeArrayOperator:
-    """Takes arrays forward. `change_job` changes control fields of a job as a user does."""
+    """Takes arrays forward.
+
+    `change_job` changes control fields of a job as a user does, `find` tells how far what an array
+    depends on is.
+    """
 
     def __init__(
         self,
@@ -34,11 +40,13 @@ class FakeArrayOperator:
         jobs: FakeJobStore,
         clock: FakeClock,
         change_job: Callable[[JobRecord, JsonObject], None],
+        find: DependencyLookup,
     ) -> None:
         self._arrays = arrays
         self._jobs = jobs
         self._clock = clock
         self._change_job = change_job
+        self._find = find
 
     def step(self) -> bool:
         """Take one step that is due now; False if there is none."""
@@ -46,7 +54,7 @@ class FakeArrayOperator:
 
     def _step(self, record: ArrayRecord) -> bool:
         chunks = self.chunks_of(record)
-        observed = _observe(record, chunks)
+        observed = _observe(record, chunks, self._gate(record))
         if observed.array.state.phase in ENDED_ARRAY_PHASES:
             return self._redrive(record) or self._delete_counted(observed, chunks)
         return (
@@ -55,6 +63,29 @@ class FakeArrayOperator:
             or self._control(observed, chunks)
             or self._delete_counted(observed, chunks)
         )
+
+    def due_at(self) -> float | None:
+        """Return when on the fake clock the next array may start."""
+        times = (self._starts_at(record.view) for record in self._arrays)
+        return min((at for at in times if at is not None), default=None)
+
+    def _starts_at(self, array: ArrayView) -> float | None:
+        over = array.state.has_started or array.state.phase in ENDED_ARRAY_PHASES
+        if over or array.not_before is None:
+            return None
+        at = self._clock.elapsed_at(parse_timestamp(array.not_before))
+        return at if at > self._clock.elapsed else None
+
+    def _gate(self, record: ArrayRecord) -> ArrayGate | None:
+        array = record.view
+        if self._starts_at(array) is not None:
+            return ArrayGate(ArrayReason.NOT_BEFORE, f"starts at {array.not_before}")
+        check = check_dependencies(array.pending_dependencies, self._find)
+        if check.failed:
+            return ArrayGate(ArrayReason.DEPENDENCY_FAILED, check.failed)
+        if check.waiting:
+            return ArrayGate(ArrayReason.WAITING_FOR_DEPENDENCY, check.waiting)
+        return None
 
     def chunks_of(self, record: ArrayRecord) -> Mapping[str, JobRecord]:
         """Return the chunks of an array that exist, by name."""
@@ -97,7 +128,9 @@ class FakeArrayOperator:
         return False
 
 
-def _observe(record: ArrayRecord, chunks: Mapping[str, JobRecord]) -> ObservedArray:
+def _observe(
+    record: ArrayRecord, chunks: Mapping[str, JobRecord], gate: ArrayGate | None
+) -> ObservedArray:
     array = record.view
     outcomes: dict[str, ChunkOutcome | None] = {
         entry.name: read_outcome(chunks[entry.name].obj, entry)
@@ -111,4 +144,5 @@ def _observe(record: ArrayRecord, chunks: Mapping[str, JobRecord]) -> ObservedAr
         created=record.created,
         outcomes=outcomes,
         oversize=oversize_message(record.obj),
+        gate=gate,
     )

@@ -15,6 +15,7 @@ from asyncjob.lifecycle.arrays.state import ArrayView, read_array
 from asyncjob.names import API_VERSION, ARRAY_KIND
 from asyncjob.rules import array_policies
 from asyncjob.rules.rule import Rule
+from asyncjob.testing.dependencies import broken_dependency_rules, depends_on_itself
 from asyncjob.testing.errors import NotFakedError
 from asyncjob.testing.manifests import invalid_error
 from asyncjob.testing.store import FakeJobStore
@@ -24,7 +25,7 @@ _NOT_FOUND = 404
 _SOURCES = ("count", "inline", "from")
 
 
-def check_new_array(spec: JsonObject) -> None:
+def check_new_array(name: str, spec: JsonObject) -> None:
     """Raise InvalidError for a spec that no array is created with, NotFakedError for a file."""
     source = child(spec, "items")
     if sum(name in source for name in _SOURCES) != 1:
@@ -33,6 +34,13 @@ def check_new_array(spec: JsonObject) -> None:
         raise _broken(array_policies.ARRAY_SKIP)
     if "maxFailed" in spec and "maxFailedPercent" in spec:
         raise _broken(array_policies.ARRAY_ONE_LIMIT)
+    for rule in broken_dependency_rules(spec, array_policies.ARRAY_DEPENDENCIES):
+        raise _broken(rule)
+    if depends_on_itself(spec, name, "array"):
+        raise invalid_error(
+            f"spec.dependsOn: array {name} cannot depend on itself; leave it out "
+            f"({array_policies.ARRAY_DEPENDS_ON_OTHERS.id})"
+        )
     if integer(spec, "redrive"):
         raise _broken(array_policies.ARRAY_REDRIVE_NOT_AT_CREATION)
     if "from" in source:
@@ -115,7 +123,7 @@ class FakeArrayStore:
         name = text(metadata, "name")
         if name in self._records:
             raise AlreadyExistsError(f'asyncarrays "{name}" already exists', status=_CONFLICT)
-        check_new_array(spec)
+        check_new_array(name, spec)
         obj: JsonObject = {
             "apiVersion": API_VERSION,
             "kind": ARRAY_KIND,
