@@ -60,10 +60,10 @@ class Demo:
     def play(self) -> list[ScenarioResult]:
         """Apply the manifests, kill a worker on the way, and judge."""
         refusal = self._apply_mistake()
-        for name in (checks.QUEUE, checks.CRASHED.job, *UNDISTURBED, checks.APPROVED.job):
-            self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
         manifest = manifest_for(self._examples / f"{ROWS.job}.yaml", self._project)
         self._view.note(self._plane.kubectl("apply", "-f", "-", input=manifest).stdout)
+        for name in (checks.QUEUE, checks.CRASHED.job, *UNDISTURBED, checks.APPROVED.job):
+            self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
         crashed, approver = self._crash(), self._approve()
         watch_until(self._plane, self._view, self._all_finished, STALL_TIMEOUT)
         self._show_array()
