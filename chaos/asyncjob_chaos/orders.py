@@ -87,7 +87,9 @@ def _array(turn: int) -> Order:
     return Order({**fields, "chunk_size": CHUNK_SIZE, "parallelism": PARALLELISM}, is_array=True)
 
 
-_TIGHT_DELAYS: Final = (4.5, 5.0, 5.5, 6.0, 6.5)
+_TIGHT_DELAYS: Final = (6.5, 5.5, 7.0, 6.0, 5.0)
+"""About when the wait is over, which begins after a step and ends at a whole second."""
+
 _KINDS: Final[tuple[Callable[[int], Order], ...]] = (
     lambda _: _steps(2, scratch=True),
     lambda _: _answered(PATIENT_SECONDS, SignalOrder(0.0)),

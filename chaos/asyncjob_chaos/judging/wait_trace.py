@@ -1,7 +1,6 @@
 """What jobs with steps, waits and children did, and items of arrays, as their trace tells it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,11 +67,6 @@ class WaitTrace:
                 self.items[run] += 1
             case _:
                 pass
-
-    @property
-    def attempts_of_chunks(self) -> Mapping[str, int]:
-        """In how many attempts of each chunk items took effect."""
-        return Counter(chunk for chunk, _ in {(run.chunk, run.attempt) for run in self.items})
 
     @property
     def repeated_items(self) -> int:

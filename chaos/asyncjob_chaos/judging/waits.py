@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from asyncjob.json_types import JsonObject, child, integer, text
 from asyncjob_chaos.judging.outcomes import JobOutcome, Outcomes
-from asyncjob_chaos.judging.wait_trace import ItemRun, WaitTrace
+from asyncjob_chaos.judging.wait_trace import WaitTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def lost_signals(
 ) -> Iterator[str]:
     """Yield signals that were not received though accepted, or refused though in time."""
     for one in signals:
-        job, received = outcomes.jobs.get(one.job), trace.received[one.job]
+        job, received = outcomes.jobs.get(one.job), trace.received.get(one.job, ())
         if one.accepted is None:
             yield f"{one.job}: no client has learnt what became of its signal"
         elif not one.accepted and one.in_time:
@@ -89,7 +89,7 @@ def doubled_signals(signals: Iterable[SentSignal], trace: WaitTrace) -> Iterator
     for name, values in trace.received.items():
         if name in trace.late:
             yield f"{name}: its signal was received and was too late"
-        elif values and name in refused:
+        elif name in refused:
             yield f"{name}: its signal was refused and received"
         elif values - {sent.get(name)}:
             yield f"{name}: its signal said {sorted(values)} where {sent.get(name)} was sent"
@@ -147,22 +147,19 @@ def lost_items(
 def doubled_items(outcomes: Outcomes, trace: WaitTrace) -> Iterator[str]:
     """Yield items that took effect more often than interrupted attempts of chunks explain.
 
-    Of a chunk that was deleted while nothing was seen every attempt may have been interrupted.
+    An item is in another chunk only if the one before did not succeed. Of a chunk that was deleted
+    while nothing was seen each attempt may have been interrupted, and the last as well.
     """
-    runs: defaultdict[tuple[str, int], list[ItemRun]] = defaultdict(list)
-    attempts = trace.attempts_of_chunks
+    jobs = outcomes.jobs
+    chunks: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for run, count in trace.items.items():
-        runs[run.array, run.item].append(run)
+        chunks[run.array, run.item][run.chunk] += 1
         if count > 1:
             yield f"{run.array}: item {run.item} took effect {count} times in one attempt"
-    for (array, item), found in runs.items():
-        chunks = {run.chunk for run in found}
-        explained = 1 + sum(_interrupted(outcomes.jobs.get(it), attempts[it]) for it in chunks)
-        if len(found) > explained:
-            yield f"{array}: item {item} took effect {len(found)} times, {explained} are explained"
-
-
-def _interrupted(chunk: JobOutcome | None, attempts: int) -> int:
-    if chunk is None:
-        return attempts
-    return chunk.interrupted + chunk.retries + (chunk.phase != "Succeeded")
+    for (array, item), runs in chunks.items():
+        done = [one for one in runs if one in jobs and jobs[one].phase == "Succeeded"]
+        if len(done) > 1:
+            yield f"{array}: item {item} was in several chunks that succeeded: {', '.join(done)}"
+        for chunk, count in runs.items():
+            if chunk in jobs and count > explained_by_interruptions(jobs[chunk], failures=0):
+                yield f"{array}: item {item} took effect {count} times in {chunk}"

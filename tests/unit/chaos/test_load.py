@@ -10,6 +10,7 @@ from typing import Self
 import pytest
 
 from asyncjob_chaos import load as load_module
+from asyncjob_chaos import orders
 from asyncjob_chaos.load import Load, LoadKind
 
 
@@ -45,7 +46,7 @@ def test_a_load_that_is_closed_in_a_burst_leaves_nothing_under_way(
 
     monkeypatch.setattr(load_module, "AsyncJobsClient", Unanswered)
     monkeypatch.setattr(load_module, "AsyncKubernetesJobsClient", SimpleNamespace(connect=connect))
-    slow = LoadKind("slow", rate=0.001, at_first=0, fields=lambda _: {"type": "any"})
+    slow = LoadKind("slow", rate=0.001, at_first=0, order=orders.plain)
     load = Load(slow, "default", "default", "", "")
     load.start()
     burst = threading.Thread(target=_submit_burst, args=(load,), daemon=True)
