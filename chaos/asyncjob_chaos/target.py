@@ -33,6 +33,7 @@ from asyncjob.names import (
 from asyncjob_bench.harness.space import RBAC, ManagedWorker, roles
 from asyncjob_chaos.errors import ChaosError
 from asyncjob_chaos.handlers import TRACE_VARIABLE
+from asyncjob_chaos.judging.outcomes import ENDS
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.load import Load, LoadKind
 from asyncjob_chaos.planes import PlaneNeeds, PreparedPlane
@@ -60,7 +61,9 @@ READY_SECONDS: Final = 180.0
 GRACE_SECONDS: Final = 1.0
 """What handlers get of a worker that drains: too little for long jobs, which are given back."""
 
-UNFINISHED: Final = ("Running", "Queued", "Retrying", "Pending", "Scheduled")
+UNFINISHED: Final = ",".join(f"status.phase!={phase}" for phase in sorted(ENDS))
+"""A selector, so that one list tells: a job that wakes meanwhile is in no list of a phase."""
+
 UNFINISHED_ARRAYS: Final = frozenset({"Pending", "Running"})
 LISTS: Final = (b'{"line":"list",', b'{"line":"listEnd",')
 TAIL_BYTES: Final = 1 << 20
@@ -329,15 +332,12 @@ class FaultTarget:
     def _any_unfinished(self) -> bool:
         path = collection_path(self.namespace, JOBS)
         try:
-            return any(
-                self.api.get(path, fieldSelector=f"status.phase={phase}", limit="1")["items"]
-                for phase in UNFINISHED
-            ) or any(
-                array.get("status", {}).get("phase", "Pending") in UNFINISHED_ARRAYS
-                for array in self.arrays()
-            )
+            if self.api.get(path, fieldSelector=UNFINISHED, limit="1")["items"]:
+                return True
+            phases = {array.get("status", {}).get("phase", "Pending") for array in self.arrays()}
         except (ApiStatusError, ApiUnavailableError):
             return True
+        return not phases.isdisjoint(UNFINISHED_ARRAYS)
 
     def _prepare(self, pods: DevPods) -> None:
         file = self.folder / "roles.yaml"
