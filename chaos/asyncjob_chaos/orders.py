@@ -82,7 +82,8 @@ def _parent(seconds: float) -> Order:
 
 
 def _array(turn: int) -> Order:
-    payload = {"seconds": 0.4, "fails": turn % ITEMS if turn % 2 else None}
+    # Two at a time, a chunk takes longer than a second, after which it writes its checkpoint.
+    payload = {"seconds": 0.8, "fails": turn % ITEMS if turn % 2 else None}
     fields: Fields = {"type": ITEM, "payload": payload, "items": {"count": ITEMS}}
     return Order({**fields, "chunk_size": CHUNK_SIZE, "parallelism": PARALLELISM}, is_array=True)
 

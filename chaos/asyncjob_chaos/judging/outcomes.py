@@ -12,8 +12,9 @@ from asyncjob_chaos.judging.signs import Sign
 
 ENDS: Final = frozenset({"Succeeded", "Cancelled", "DeadLetter"})
 WAIT_OVER: Final = "WaitOver"
+SLEEP: Final = "Sleep"
 WOKEN: Final[Mapping[str, Sign]] = {
-    "Sleep": Sign.WOKEN_BY_TIME,
+    SLEEP: Sign.WOKEN_BY_TIME,
     "Signal": Sign.WOKEN_BY_SIGNAL,
     "Children": Sign.WOKEN_BY_CHILDREN,
 }
@@ -44,6 +45,9 @@ class JobOutcome:
     steps: Mapping[str, int]
     """The steps whose results it has, and the attempts that took them."""
 
+    sleeps: Mapping[str, str]
+    """The sleeps that it has begun, and when each is over."""
+
     signals: frozenset[str]
     """Names of the signals that it was sent."""
 
@@ -57,7 +61,8 @@ class JobOutcome:
 def read_outcome(obj: JsonObject) -> JobOutcome:
     """Return what one version of a job tells."""
     meta, status = child(obj, "metadata"), child(obj, "status")
-    labels, steps = child(meta, "labels"), child(status, "steps")
+    labels, steps, waits = child(meta, "labels"), child(status, "steps"), child(status, "waits")
+    sleeps = {key for key in waits if text(child(waits, key), "kind") == SLEEP}
     return JobOutcome(
         text(status, "phase"),
         integer(status, "attempt"),
@@ -69,6 +74,7 @@ def read_outcome(obj: JsonObject) -> JobOutcome:
         parks=integer(status, "parks"),
         waiting=tuple(text(as_object(one), "kind") for one in items(status, "waiting")),
         steps={key: integer(child(steps, key), "attempt") for key in steps},
+        sleeps={key: text(child(waits, key), "until") for key in sleeps},
         signals=frozenset(child(child(obj, "spec"), "signals")),
     )
 
@@ -79,8 +85,9 @@ class Outcomes:
 
     jobs: dict[str, JobOutcome] = field(default_factory=dict)
     signs: Counter[Sign] = field(default_factory=Counter)
-    lost_steps: list[str] = field(default_factory=list)
-    """In words, results of steps that were stored and are gone, or are of another attempt."""
+    lost_records: list[str] = field(default_factory=list)
+    """In words, stored results of steps that are gone, or of another attempt by now, and sleeps
+    that have another end."""
 
     _listed: set[str] = field(default_factory=set)
 
@@ -125,7 +132,9 @@ class Outcomes:
     def _compare(self, name: str, was: JobOutcome, now: JobOutcome, reason: str) -> None:
         """Note what has happened between two versions of a job."""
         gone = [key for key, attempt in was.steps.items() if now.steps.get(key) != attempt]
-        self.lost_steps += [f"{name}: the stored result of {key} is gone" for key in gone]
+        self.lost_records += [f"{name}: the stored result of {key} is gone" for key in gone]
+        moved = [key for key, until in was.sleeps.items() if now.sleeps.get(key) != until]
+        self.lost_records += [f"{name}: {key} has another end than it had" for key in moved]
         self.signs[Sign.PARKED] += now.parks > was.parks
         if was.waiting and now.phase == "Queued" and reason == WAIT_OVER:
             for kind in was.waiting:

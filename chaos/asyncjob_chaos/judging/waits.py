@@ -36,8 +36,8 @@ def explained_by_interruptions(job: JobOutcome, failures: int) -> int:
 
 
 def lost_steps(outcomes: Outcomes, trace: WaitTrace) -> Iterator[str]:
-    """Yield results of steps that a handler was given and that are not stored."""
-    yield from outcomes.lost_steps
+    """Yield what the history lost of steps and sleeps, and results that were given unstored."""
+    yield from outcomes.lost_records
     for name, key in trace.kept:
         if name in outcomes.jobs and key not in outcomes.jobs[name].steps:
             yield f"{name}: the result of {key} was given and is not stored"

@@ -62,9 +62,9 @@ class Cell:
 
     def park(self, name: str, kind: str, phase: str, reason: str) -> None:
         waiting = [{"kind": kind, "key": kind}]
-        self.history.write(
-            name, drop=("lease",), phase=phase, reason=reason, parks=1, waiting=waiting
-        )
+        waits = {kind: {"kind": kind, "until": "2026-11-23T12:00:30Z"}}
+        parked = {"phase": phase, "reason": reason, "waiting": waiting, "waits": waits}
+        self.history.write(name, drop=("lease",), parks=1, **parked)
 
     def wake(self, name: str) -> None:
         self.history.clock += 4
@@ -190,6 +190,16 @@ def forget_the_result_of_a_step(cell: Cell) -> None:
     cell.history.mark("steps", annotations={"seen": "again"})
 
 
+def replace_the_result_of_a_step(cell: Cell) -> None:
+    steps = cell.history.objects["steps"]["status"]["steps"]
+    cell.history.write("steps", steps={**steps, "step-0": {**steps["step-0"], "attempt": 3}})
+
+
+def begin_a_sleep_again(cell: Cell) -> None:
+    later = {"kind": "Sleep", "until": "2026-11-23T12:00:40Z"}
+    cell.history.write("steps", waits={"Sleep": later})
+
+
 def never_store_a_result_that_was_given(cell: Cell) -> None:
     cell.line("kept", "answered", 2, 1, step="before", token="token")
 
@@ -209,7 +219,7 @@ def refuse_a_signal_in_time(cell: Cell) -> None:
 
 
 def never_answer_for_a_signal(cell: Cell) -> None:
-    cell.signals = [replace(cell.signals[0], accepted=None)]
+    cell.signals = [replace(cell.signals[0], accepted=None, in_time=False)]
 
 
 def go_on_before_a_child(cell: Cell) -> None:
@@ -218,6 +228,7 @@ def go_on_before_a_child(cell: Cell) -> None:
 
 def wait_for_a_child_that_nobody_has_seen(cell: Cell) -> None:
     cell.find("gathered", "parent")["children"].append("third")
+    cell.line("effect", "third")["at"] = 0.5
 
 
 def leave_an_array_running(cell: Cell) -> None:
@@ -248,6 +259,8 @@ def leave_a_chunk_unfinished(cell: Cell) -> None:
     "lose",
     [
         forget_the_result_of_a_step,
+        replace_the_result_of_a_step,
+        begin_a_sleep_again,
         never_store_a_result_that_was_given,
         lose_an_accepted_signal,
         not_receive_an_accepted_signal,
