@@ -163,7 +163,7 @@ fuzz: $(STAMP) ## give parsers what nobody would write, with fresh seeds (SEED=n
 	@$(BIN)/python -m asyncjob_dev.fuzz $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
 	  $(call given,EXAMPLES,--examples)
 
-chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 40 minutes (CELLS=a/plain,b SMALL=1 MINUTES=n SEED=n BURST=n OUT=file MERGE=1)
+chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; an hour (CELLS=a/plain,b SMALL=1 MINUTES=n SEED=n BURST=n OUT=file MERGE=1)
 	@$(BIN)/python -m asyncjob_chaos $(call given,CELLS,--cells) $(call given,MINUTES,--minutes) \
 	  $(call switched,SMALL,--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) \
 	  $(call switched,MERGE,--merge)
