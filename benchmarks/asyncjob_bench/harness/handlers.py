@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import os
+import random
 import socket
 import time
 from typing import Any, Final
@@ -18,7 +19,7 @@ SIGNAL: Final = "go"
 ITEM: Final = "bench.item"
 LONG_ITEM: Final = "bench.long-item"
 NOTED_ITEM: Final = "bench.noted-item"
-LONG_ITEM_SECONDS: Final = 0.5
+LONG_ITEM_SECONDS: Final = (0.25, 0.75)
 NOTED_ITEM_SECONDS: Final = 0.05
 SLEEP_SECONDS: Final = 3
 """Longer than the grace in which a handler keeps its slot."""
@@ -88,8 +89,11 @@ async def item(_: ItemContext, __: Any) -> None:
 
 @app.item_handler(LONG_ITEM, concurrency=8)
 async def long_item(_: ItemContext, __: Any) -> None:
-    """Wait for something: 500 of them take a chunk half a minute, as they should."""
-    await asyncio.sleep(LONG_ITEM_SECONDS)
+    """Wait for something: 500 of them take a chunk half a minute, as they should.
+
+    No two for as long, or all items of all chunks would go on at the same moments.
+    """
+    await asyncio.sleep(random.uniform(*LONG_ITEM_SECONDS))
 
 
 @app.item_handler(NOTED_ITEM, concurrency=8)

@@ -161,8 +161,11 @@ def measure_memory(context: PartContext) -> Numbers:
     }
 
 
-WAITING: Final = {"count": 10_000_000, "parallelism": 100}
-"""Items that do not come to an end meanwhile, and so many chunks that some wait for slots."""
+BESIDE_SLOTS: Final = 8
+"""Of each worker beside plain jobs: twelve chunks run, and of a parallelism of 20 eight wait."""
+
+ENDLESS: Final = 10_000_000
+"""Items that do not come to an end meanwhile."""
 
 FULL_SECONDS: Final = 120.0
 
@@ -176,13 +179,13 @@ def measure_pickup(context: PartContext) -> Numbers:
             context.site,
             space,
             workers=scale.workers,
-            slots=scale.slots,
+            slots=BESIDE_SLOTS,
             options=["--grace=0"],
             **{STAMPS_VARIABLE: stamps},
         )
         with stack as here:
-            create_array(space, "array", LONG_ITEM, **WAITING)
-            taken = scale.workers * chunk_slots(scale.slots)
+            create_array(space, "array", LONG_ITEM, ENDLESS, parallelism=PARALLELISM)
+            taken = scale.workers * chunk_slots(BESIDE_SLOTS)
             wait_until(
                 lambda: here.total(RUNNING) >= taken,
                 f"{taken} chunks that run",
@@ -193,6 +196,7 @@ def measure_pickup(context: PartContext) -> Numbers:
             answer = submit_one_by_one(space, stamps, scale.pickups)
             here.stop()
     return {
+        "array_write_round_trip_ms": quantile(answer["round_trips"], 0.5) / NANOSECONDS_PER_MS,
         "array_pickup_p50_ms": quantile(answer["pickups"], 0.5) / NANOSECONDS_PER_MS,
         "array_pickup_p99_ms": quantile(answer["pickups"], 0.99) / NANOSECONDS_PER_MS,
     }
