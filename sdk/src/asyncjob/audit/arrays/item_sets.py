@@ -4,6 +4,9 @@ The operator has its own; an error there must not hide here.
 """
 
 from collections.abc import Iterable
+from typing import Final
+
+_SHOWN: Final = 3
 
 ItemSet = tuple[tuple[int, int], ...]
 """First and last item of each range, sorted; no two ranges touch."""
@@ -63,5 +66,5 @@ def number_of(items: ItemSet) -> int:
 
 def shown(items: ItemSet) -> str:
     """Return the first few ranges for a message."""
-    parts = [f"{first}" if first == last else f"{first}-{last}" for first, last in items[:3]]
-    return ",".join(parts) + (",…" if len(items) > 3 else "")
+    parts = [f"{first}" if first == last else f"{first}-{last}" for first, last in items[:_SHOWN]]
+    return ",".join(parts) + (",…" if len(items) > _SHOWN else "")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Final
 
-from asyncjob.audit.item_sets import ItemSet, items_between, joined, read_items, without
+from asyncjob.audit.arrays.item_sets import ItemSet, items_between, joined, read_items, without
 from asyncjob.audit.job_version import hash_of, order_of
 from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text, texts
 
