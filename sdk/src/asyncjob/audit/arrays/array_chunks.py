@@ -155,6 +155,10 @@ class ArrayChecker:
             return
         if not in_gap:
             yield from self._check_leftover(state, chunk, at)
+        if job.name in state.former or job.name in state.reserved:
+            for made in [one for one in state.created if one.uid == job.uid]:
+                state.created.remove(made)
+                yield from _check_reserved(state, made)
         former = state.former.pop(job.name, None)
         if former is None and job.name in state.reserved:
             state.deleted.add(job.name)
