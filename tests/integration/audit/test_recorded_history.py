@@ -20,7 +20,8 @@ from asyncjob.names import JOBS
 from asyncjob_dev.controlplane import ControlPlane
 from support.driven.audit_story import Recorder, Recording, last_versions
 from support.driven.jobs import until
-from support.objects import array_history_mutations, history_mutations
+from support.objects import history_mutations
+from support.objects.array_histories import mutations as array_history_mutations
 from support.objects.history_mutations import Evidence, Mutation
 from support.parts.cli_shell import Shell
 from support.processes.workers import worker_namespace

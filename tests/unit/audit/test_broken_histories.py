@@ -10,7 +10,7 @@ from asyncjob.audit.catalog import AUDIT_RULES
 from asyncjob.audit.checker import CheckOptions, HistoryChecker, HistoryReport
 from asyncjob.audit.evidence import AuditLog, HandlerRecord
 from asyncjob.audit.recorded_object import value_digest
-from support.objects import array_broken_histories
+from support.objects.array_histories import broken as array_broken_histories
 from support.objects.broken_histories import CASES, Case, breaks, job_after
 from support.objects.histories import JOBS, NAMESPACE, START, HistoryBuilder, Line
 

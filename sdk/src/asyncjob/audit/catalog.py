@@ -209,8 +209,9 @@ ARRAY_CREATED: Final = AuditRule(
 )
 ARRAY_TRANSITION: Final = AuditRule(
     "array.transition",
-    "The phase of an array changes only from Pending to Running, from either to an end, and from "
-    "Failed to Running by a redrive.",
+    "The phase of an array changes only from Pending to Running, from either to an end, and by a "
+    "redrive from Failed to Running, or to Pending if no chunk was cut; none succeeds that has not "
+    "run its items.",
 )
 ARRAY_SPEC: Final = AuditRule(
     "array.spec",

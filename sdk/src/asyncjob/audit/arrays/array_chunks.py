@@ -29,7 +29,7 @@ UNKNOWN_GRACE_SECONDS: Final = 3600.0
 """The longest time to stop that an array may give, of one that was never seen."""
 
 
-MAX_CREATED: Final = 1000
+_CREATED_KEPT: Final = 1000
 """Chunks kept until a newer version of their array comes, which takes seconds."""
 
 
@@ -73,7 +73,7 @@ class _Array:
     """Chunks that are not listed any more, and whose job is not known to be gone."""
 
     chunks: dict[str, _Chunk] = field(default_factory=dict)
-    created: deque[JobVersion] = field(default_factory=lambda: deque(maxlen=MAX_CREATED))
+    created: deque[JobVersion] = field(default_factory=lambda: deque(maxlen=_CREATED_KEPT))
     """Chunks whose reservation is to be judged."""
 
     deleted: set[str] = field(default_factory=set)

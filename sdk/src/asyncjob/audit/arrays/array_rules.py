@@ -8,17 +8,24 @@ from typing import Final
 
 from asyncjob.audit import catalog
 from asyncjob.audit.arrays.array_version import ArrayVersion
-from asyncjob.audit.arrays.item_sets import ItemSet, joined, number_of, shown, without
+from asyncjob.audit.arrays.item_sets import (
+    ItemSet,
+    items_between,
+    joined,
+    number_of,
+    shown,
+    without,
+)
 from asyncjob.audit.catalog import Broken
 
 LEGAL_PHASES: Final[Mapping[str, frozenset[str]]] = {
-    "Pending": frozenset({"Running", "Failed", "Cancelled"}),
+    "Pending": frozenset({"Running", "Succeeded", "Failed", "Cancelled"}),
     "Running": frozenset({"Succeeded", "Failed", "Cancelled"}),
-    "Failed": frozenset({"Running"}),
+    "Failed": frozenset({"Running", "Pending"}),
     "Succeeded": frozenset(),
     "Cancelled": frozenset(),
 }
-MAX_RANGES: Final = 1000
+_ROOM_FOR_RANGES: Final = 1000
 """Ranges of items that an array has room for."""
 
 _FINAL: Final = frozenset({"Succeeded", "Cancelled"})
@@ -97,15 +104,23 @@ def _check_items(now: ArrayVersion) -> Broken:
 def check_change(was: ArrayVersion, now: ArrayVersion) -> Broken:
     """Judge two versions in a row."""
     yield from _check_spec(was, now)
-    if was.phase != now.phase and now.phase not in LEGAL_PHASES.get(was.phase, frozenset()):
-        yield catalog.ARRAY_TRANSITION, f"the phase went from {was.phase} to {now.phase}"
-    redriven = was.phase == "Failed" and now.phase == "Running"
-    if redriven and now.redrives == was.redrives:
-        yield catalog.ARRAY_TRANSITION, "a failed array went on without a redrive"
+    redriven = was.phase == "Failed" and now.phase in LEGAL_PHASES["Failed"]
+    yield from _check_phase(was, now, redriven=redriven)
     yield from _check_final(was, now)
     yield from _check_counts(was, now, redriven=redriven)
     yield from _check_chunks(was, now)
     yield from _check_counted_once(was, now, redriven=redriven)
+
+
+def _check_phase(was: ArrayVersion, now: ArrayVersion, *, redriven: bool) -> Broken:
+    legal = was.phase == now.phase or now.phase in LEGAL_PHASES.get(was.phase, frozenset())
+    nothing_to_run = 0 < now.total == number_of(now.skip)
+    if not legal or ((was.phase, now.phase) == ("Pending", "Succeeded") and not nothing_to_run):
+        yield catalog.ARRAY_TRANSITION, f"the phase went from {was.phase} to {now.phase}"
+    if redriven and now.redrives == was.redrives:
+        yield catalog.ARRAY_TRANSITION, "a failed array went on without a redrive"
+    if redriven and now.phase == "Pending" and now.generation:
+        yield catalog.ARRAY_TRANSITION, f"it waits again, and {now.generation} chunks were cut"
 
 
 def check_across_gap(was: ArrayVersion, now: ArrayVersion) -> Broken:
@@ -180,6 +195,12 @@ def counted_by(was: ArrayVersion, now: ArrayVersion) -> dict[str, ItemSet]:
     return {name: its for name, its in found.items() if its}
 
 
+def passed_by(was: ArrayVersion, now: ArrayVersion) -> ItemSet:
+    """Return the items that need not be run, and that `next` has passed since."""
+    passed = items_between(was.next, now.next)
+    return without(passed, without(passed, now.skip))
+
+
 def _check_counted_once(was: ArrayVersion, now: ArrayVersion, *, redriven: bool) -> Broken:
     """Judge which items count: those of chunks that came off the list, once and for good."""
     if was.unreadable or now.unreadable:
@@ -193,9 +214,9 @@ def _check_counted_once(was: ArrayVersion, now: ArrayVersion, *, redriven: bool)
             f"{shown(was.failed_items)}",
         )
     new = without(now.counted, was.counted)
-    allowed = [*counted_by(was, now).values()]
+    allowed = [*counted_by(was, now).values(), passed_by(was, now)]
     returned = sum(len(its) for name, its in was.open.items() if name not in now.open)
-    if len(was.requeued) + returned > MAX_RANGES:
+    if len(was.requeued) + returned > _ROOM_FOR_RANGES:
         allowed.append(was.requeued)  # what there is no room for fails
     if beside := without(new, joined(allowed)):
         yield catalog.ARRAY_ONCE, f"{shown(beside)} count, and were in no chunk that ended"

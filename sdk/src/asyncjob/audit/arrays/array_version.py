@@ -56,6 +56,9 @@ class ArrayVersion:
     open_count: int
     """How many entries the list of chunks under way has."""
 
+    skip: ItemSet
+    """Items that are done without having been run: they count once `next` has passed them."""
+
     requeued: ItemSet
     suspects: tuple[ItemSet, ...]
     failed_items: ItemSet
@@ -117,6 +120,7 @@ def read_array_version(obj: JsonObject, seen: float) -> ArrayVersion:
         redrives=integer(status, "redrives"),
         open={text(one, "name"): notes.read(text(one, "items")) for one in entries},
         open_count=len(entries),
+        skip=notes.read(text(child(spec, "items"), "skip")),
         requeued=notes.read(text(status, "requeued")),
         suspects=tuple(map(notes.read, texts(status, "suspects"))),
         failed_items=notes.read(text(status, "failedItems")),

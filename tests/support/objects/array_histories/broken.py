@@ -1,11 +1,12 @@
 """Histories of an array that break a rule of the audit, each made from a good one."""
 
 from collections.abc import Callable
+from typing import Any
 
 from asyncjob.audit import catalog
 from asyncjob.audit.catalog import AuditRule
 from asyncjob.names import ARRAY_LABEL
-from support.objects.array_histories import ArrayBuilder, relist_arrays
+from support.objects.array_histories.builder import ArrayBuilder, relist_arrays
 from support.objects.histories import HistoryBuilder
 
 Story = Callable[[HistoryBuilder], None]
@@ -20,7 +21,7 @@ def breaks(rule: AuditRule) -> Callable[[Story], Story]:
     return add
 
 
-def half_done(history: HistoryBuilder, **spec: object) -> ArrayBuilder:
+def half_done(history: HistoryBuilder, **spec: Any) -> ArrayBuilder:
     """Return an array of ten items, four of which are done."""
     array = ArrayBuilder(history, **spec).create()
     array.chunk(0, 4)
@@ -73,6 +74,20 @@ def an_array_that_waits_again(history: HistoryBuilder) -> None:
 def a_failed_array_that_goes_on_by_itself(history: HistoryBuilder) -> None:
     array = ended(history, "Failed")
     array.write("completionTime", "conditions", phase="Running")
+
+
+@breaks(catalog.ARRAY_TRANSITION)
+def a_failed_array_that_waits_again_after_a_chunk(history: HistoryBuilder) -> None:
+    array = ended(history, "Failed")
+    array.ask(redrive=1)
+    array.write("completionTime", "conditions", phase="Pending", redrives=1)
+
+
+@breaks(catalog.ARRAY_TRANSITION)
+def an_array_that_has_never_run_and_goes_on_by_itself(history: HistoryBuilder) -> None:
+    array = ArrayBuilder(history).create()
+    array.end("Failed", reason="DependencyFailed", total=10)
+    array.write("completionTime", "conditions", phase="Pending")
 
 
 @breaks(catalog.ARRAY_TRANSITION)
@@ -177,6 +192,14 @@ def a_done_item_that_is_run_again(history: HistoryBuilder) -> None:
 @breaks(catalog.ARRAY_ONCE)
 def an_item_counted_without_a_chunk(history: HistoryBuilder) -> None:
     half_done(history).write(next=5, succeeded=5)
+
+
+@breaks(catalog.ARRAY_ONCE)
+def an_item_counted_that_is_not_among_those_done_before(history: HistoryBuilder) -> None:
+    array = ArrayBuilder(history)
+    array.spec["items"] = {"count": 10, "skip": "0-3"}
+    array.create()
+    array.cut(5, 10, succeeded=5)
 
 
 @breaks(catalog.ARRAY_ONCE)

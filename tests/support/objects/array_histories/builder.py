@@ -91,8 +91,9 @@ class ArrayBuilder:
         return self.write("open", phase=phase, **completed, **status)
 
     def redrive(self) -> Line:
-        """Take it back to Running, with the failed items to be run again."""
+        """Take it back to Running, with the failed items to be run again beside those that wait."""
         number = self.status.get("redrives", 0) + 1
+        lost = self.status.get("failedItems", "")
         self.ask(redrive=number)
         return self.write(
             *("failedItems", "completionTime", "conditions"),
@@ -100,7 +101,7 @@ class ArrayBuilder:
             reason="Redriven",
             failed=0,
             redrives=number,
-            requeued=self.status.get("failedItems", ""),
+            requeued=",".join(filter(None, (self.status.get("requeued"), lost))),
         )
 
     def delete(self) -> Line:
