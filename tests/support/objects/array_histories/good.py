@@ -138,6 +138,29 @@ def a_gap_in_which_an_array_ran(history: HistoryBuilder) -> None:
     array.end()
 
 
+def a_gap_in_which_chunks_were_reserved_that_jobs_show(history: HistoryBuilder) -> None:
+    array = ArrayBuilder(history).create()
+    array.chunk(0, 4)
+    kept = len(history.lines)
+    counted = array.cut(4, 6)
+    del history.lines[kept:]
+    array.run(counted)
+    kept = len(history.lines)
+    array.fold(counted)
+    listed = array.cut(6, 10)
+    del history.lines[kept:]
+    history.delete(counted)
+    array.start(listed)
+    array.write()
+    del history.lines[-1]
+    relist_arrays(history, array)
+    history.claim(listed)
+    history.succeed(listed)
+    array.fold(listed)
+    history.delete(listed)
+    array.end()
+
+
 def a_recording_that_begins_in_the_middle(history: HistoryBuilder) -> None:
     array = ArrayBuilder(history).create()
     array.chunk(0, 4)
@@ -274,6 +297,7 @@ STORIES: tuple[Story, ...] = (
     an_array_whose_watch_is_behind,
     jobs_whose_watch_is_behind,
     a_gap_in_which_an_array_ran,
+    a_gap_in_which_chunks_were_reserved_that_jobs_show,
     a_recording_that_begins_in_the_middle,
     an_array_deleted_while_it_runs,
     an_array_that_waits_for_another,

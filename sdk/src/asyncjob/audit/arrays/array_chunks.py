@@ -121,11 +121,11 @@ class ArrayChecker:
             message = f"resourceVersion {now.version} after {was.version}"
             yield from _broken([(catalog.VERSION_ORDER, message)], was, now)
             return
+        if event == "LISTED" and (was is None or was.version != now.version):
+            state.known_since = now.order  # before chunks are judged that were reserved in the gap
         yield from self._judge_created(state, until=now.order)
         if was is None:
             self.seen += 1
-        if event == "LISTED" and (was is None or was.version != now.version):
-            state.known_since = now.order
         yield from _judge(was, now, event=event)
         yield from self._take(state, was, now, exact=event != "LISTED")
 
