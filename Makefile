@@ -168,10 +168,10 @@ chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 
 	  $(call switched,SMALL,--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) \
 	  $(call switched,MERGE,--merge)
 
-bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet forty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
+bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet fifty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(call switched,REPORT_ONLY,--report-only)
 
-bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; twenty minutes (CURVES=a,b SCALE=small)
+bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads, long jobs and items; half an hour (CURVES=a,b SCALE=small)
 	@$(BENCH) curves $(call given,CURVES,--curves) $(call given,SCALE,--scale)
 
 bench-check: $(STAMP) ## compare what was measured last with the limits
