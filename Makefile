@@ -163,15 +163,15 @@ fuzz: $(STAMP) ## give parsers what nobody would write, with fresh seeds (SEED=n
 	@$(BIN)/python -m asyncjob_dev.fuzz $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
 	  $(call given,EXAMPLES,--examples)
 
-chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 40 minutes (CELLS=a/plain,b SMALL=1 MINUTES=n SEED=n BURST=n OUT=file MERGE=1)
+chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; an hour (CELLS=a/plain,b SMALL=1 MINUTES=n SEED=n BURST=n OUT=file MERGE=1)
 	@$(BIN)/python -m asyncjob_chaos $(call given,CELLS,--cells) $(call given,MINUTES,--minutes) \
 	  $(call switched,SMALL,--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) \
 	  $(call switched,MERGE,--merge)
 
-bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet forty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
+bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet fifty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(call switched,REPORT_ONLY,--report-only)
 
-bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads and long jobs; twenty minutes (CURVES=a,b SCALE=small)
+bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads, long jobs and items; half an hour (CURVES=a,b SCALE=small)
 	@$(BENCH) curves $(call given,CURVES,--curves) $(call given,SCALE,--scale)
 
 bench-check: $(STAMP) ## compare what was measured last with the limits

@@ -11,7 +11,7 @@ import click
 from asyncjob_bench import page, report, store
 from asyncjob_bench.harness.site import site
 from asyncjob_bench.parts import profiles
-from asyncjob_bench.parts.part import SCALES, Part
+from asyncjob_bench.parts.part import SCALES, Part, with_brought
 from asyncjob_bench.parts.runner import PARTS, Runner
 from asyncjob_bench.prices import UNCHANGED, VARIANTS, measure_variants
 from asyncjob_bench.scaling import CURVES, measure_curves
@@ -34,8 +34,7 @@ def _names(known: Sequence[str], value: str) -> list[str]:
 
 
 def _parts(_: click.Context, __: click.Parameter, value: str) -> list[Part]:
-    names = _names([part.name for part in PARTS], value)
-    return [part for part in PARTS if part.name in names]
+    return with_brought(_names([part.name for part in PARTS], value), PARTS)
 
 
 def _curves(_: click.Context, __: click.Parameter, value: str) -> list[str]:

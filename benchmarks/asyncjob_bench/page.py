@@ -64,7 +64,7 @@ def _is_publishable(path: Path) -> bool:
 
 NOT_MEASURED: Final = "*Not measured yet on a quiet machine: `make bench`, then `make bench-page`.*"
 RUN_CURVES: Final = ("writes-by-user", "operator-by-jobs")
-CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention")
+CURVE_NAMES: Final = ("objects", "workers", "payload", "long-jobs", "retention", "arrays")
 
 Block = Callable[[], str]
 

@@ -1,5 +1,6 @@
 """What is shown of results: tables in a terminal, and plots beside them."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -67,11 +68,11 @@ def _curve(name: str, rows: list[Row]) -> Iterator[tuple[str, str]]:
     if len(rows) < 2 or isinstance(next(iter(rows[0].values())), str):
         return
     across = next(iter(rows[0]))
-    for unit in ("jobs/s", "MiB", "ms"):
+    for unit in ("jobs/s", "items/s", "MiB", "ms"):
         series = {
             column: [(float(row[across]), float(row[column])) for row in rows]
             for column in rows[0]
-            if unit in column and all(column in row for row in rows)
+            if re.search(rf"\b{unit}\b", column) and all(column in row for row in rows)
         }
         if series:
             stem = f"{name}-{unit}".replace(" ", "-").replace("/", "-per-")

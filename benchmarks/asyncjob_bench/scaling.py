@@ -1,7 +1,8 @@
 """How it scales.
 
 Each curve is measured on a control plane of its own, point by point, over the number of objects, of
-workers, of long jobs, the size of payloads, and the flow that retention has to keep up with.
+workers, of long jobs, of items, the size of payloads, and the flow that retention has to keep up
+with.
 """
 
 import time
@@ -13,6 +14,7 @@ from asyncjob_bench.harness import templates
 from asyncjob_bench.harness.handlers import HOLD
 from asyncjob_bench.harness.site import Site, site
 from asyncjob_bench.harness.space import ManagedWorker
+from asyncjob_bench.parts.arrays import array_requests, run_array, wait_no_chunks
 from asyncjob_bench.parts.conflicts import ratio
 from asyncjob_bench.parts.flow import (
     Flow,
@@ -39,6 +41,7 @@ class Ranges:
     long_jobs: tuple[int, ...]
     long_seconds: float
     retained: tuple[int, ...]
+    items: tuple[int, ...]
 
 
 FULL: Final = Ranges(
@@ -50,6 +53,7 @@ FULL: Final = Ranges(
     long_jobs=(1, 10, 100, 300, 1000),
     long_seconds=30.0,
     retained=(200, 500),
+    items=(10_000, 100_000, 1_000_000),
 )
 
 SMALL: Final = Ranges(
@@ -61,6 +65,7 @@ SMALL: Final = Ranges(
     long_jobs=(1, 20),
     long_seconds=6.0,
     retained=(20, 50),
+    items=(1000, 5000),
 )
 
 RANGES: Final = {"full": FULL, "small": SMALL}
@@ -225,6 +230,38 @@ def _until_removed(operator: ManagedWorker, removed: int) -> None:
     )
 
 
+STORED_BYTES: Final = "apiserver_storage_size_bytes"
+MIB: Final = 2.0**20
+ITEM_WORKERS: Final[Mapping[str, Any]] = {"workers": 2, "slots": 32}
+"""As for the bars of arrays."""
+
+
+def over_items(site: Site, ranges: Ranges) -> list[Row]:
+    """Let an array have more and more items that do nothing."""
+    rows: list[Row] = []
+    for count in ranges.items:
+        with stack_in(site, "items", **ITEM_WORKERS) as here:
+            run_array(here, "warm-up", ranges.items[0])
+            asked = array_requests(site)
+            done = run_array(here, "array", count)
+            wait_no_chunks(here.space)
+            writes = array_requests(site) - asked
+            rows.append(
+                {
+                    "items": float(count),
+                    "s": done.seconds,
+                    "items/s": done.rate,
+                    "cores busy": done.used.utilisation,
+                    OTHERS: done.used.foreign,
+                    "writes": writes,
+                    "writes per 1,000 items": writes * 1000 / count,
+                    "etcd stores MiB": site.metrics().total(STORED_BYTES) / MIB,
+                    **memory(here),
+                }
+            )
+    return rows
+
+
 Curve = Callable[[Site, Ranges], list[Row]]
 
 CURVES: Final[Mapping[str, Curve]] = {
@@ -233,6 +270,7 @@ CURVES: Final[Mapping[str, Curve]] = {
     "payload": over_payloads,
     "long-jobs": over_long_jobs,
     "retention": over_retained,
+    "arrays": over_items,
 }
 
 

@@ -1,4 +1,4 @@
-"""The app that the workers run: each handler leaves a trace of when it began and what it did.
+"""Handlers of jobs that run through: each leaves a trace of when it began and what it did.
 
 The trace is one file for all workers, to which lines are appended whole. Times are of the machine's
 monotonic clock, which no fault changes.
@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from asyncjob import JobContext, WorkerApp
+from asyncjob.models.base import RetryPolicy
 
 PLAIN: Final = "chaos.plain"
 LONG: Final = "chaos.long"
@@ -21,17 +22,27 @@ POISON: Final = "chaos.poison"
 HOG: Final = "chaos.hog"
 TRACE_VARIABLE: Final = "ASYNCJOB_CHAOS_TRACE"
 SCRATCH_BYTES: Final = 1 << 16
+LEASE_SECONDS: Final = 5
+"""The shortest that a job may have: faults need not last long to outlast it."""
+
+RETRY: Final = RetryPolicy(
+    max_retries=20, max_crashes=50, initial_delay_seconds=0.5, max_delay_seconds=2
+)
+"""Jobs that share a worker with poison die with it, and are not to blame."""
 
 app = WorkerApp()
 
 
-def _trace(job: JobContext, event: str) -> None:
+def trace(job: JobContext, event: str, **more: object) -> None:
+    """Add a line. Its attempt is the number of the claim: one that ended by a park counts, too."""
     line = {
         "event": event,
         "name": job.name,
         "uid": job.info.uid,
-        "attempt": job.attempt,
+        "attempt": job.info.attempt,
+        "parks": job.info.parks,
         "at": time.clock_gettime(time.CLOCK_MONOTONIC),
+        **more,
     }
     file = os.open(os.environ[TRACE_VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -40,37 +51,42 @@ def _trace(job: JobContext, event: str) -> None:
         os.close(file)
 
 
+def write_scratch() -> None:
+    """Write a temporary file; raises OSError where the disk is full."""
+    with tempfile.TemporaryFile() as scratch:
+        scratch.write(bytes(SCRATCH_BYTES))
+
+
 @app.handler(PLAIN)
 async def plain(job: JobContext, payload: Any) -> dict[str, int]:
     """Do something short, and have one effect."""
-    _trace(job, "entered")
+    trace(job, "entered")
     await asyncio.sleep(payload["seconds"])
     if payload.get("scratch"):
-        with tempfile.TemporaryFile() as scratch:
-            scratch.write(bytes(SCRATCH_BYTES))
-    _trace(job, "effect")
+        write_scratch()
+    trace(job, "effect")
     return {"attempt": job.attempt}
 
 
 @app.handler(LONG)
 async def long(job: JobContext, payload: Any) -> dict[str, int]:
     """Take steps with a checkpoint after each, fail once if it is asked to, have one effect."""
-    _trace(job, "entered")
+    trace(job, "entered")
     done: Any = job.last_checkpoint or {"step": 0}
     for step in range(done["step"], payload["steps"]):
         await asyncio.sleep(payload["seconds"])
         job.checkpoint({"step": step + 1})
         if payload.get("fails") and job.info.retries == 0 and step == 1:
-            _trace(job, "failed")
+            trace(job, "failed")
             raise RuntimeError("asked to fail once")
-    _trace(job, "effect")
+    trace(job, "effect")
     return {"attempt": job.attempt}
 
 
 @app.handler(POISON)
 async def poison(job: JobContext, payload: Any) -> None:
     """Kill the worker with all that it runs."""
-    _trace(job, "entered")
+    trace(job, "entered")
     await asyncio.sleep(payload["seconds"])
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -78,8 +94,8 @@ async def poison(job: JobContext, payload: Any) -> None:
 @app.handler(HOG)
 async def hog(job: JobContext, payload: Any) -> dict[str, int]:
     """Use so much memory for a moment, and have one effect."""
-    _trace(job, "entered")
+    trace(job, "entered")
     taken = b"x" * (payload["mib"] << 20)  # zeros would be no memory before they are written
     await asyncio.sleep(payload["seconds"])
-    _trace(job, "effect")
+    trace(job, "effect")
     return {"bytes": len(taken)}

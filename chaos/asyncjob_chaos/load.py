@@ -1,4 +1,4 @@
-"""What keeps the processes busy, and notes every job that it was told is accepted.
+"""What keeps the processes busy, and notes every job, array and signal that is accepted.
 
 Jobs come at a steady rate, in turn through the gateway and straight to the API server, by the
 clients that users have: they go on asking while nobody answers.
@@ -9,28 +9,26 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asyncjob.client import AsyncJobsClient, AsyncKubernetesJobsClient
+from asyncjob.client.errors import JobStateError
 from asyncjob.errors import AsyncJobError
-from asyncjob.models.base import RetryPolicy
+from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.submission import Submission
-from asyncjob_chaos.handlers import LONG, PLAIN
+from asyncjob_chaos import orders
+from asyncjob_chaos.handlers import LEASE_SECONDS, RETRY
 from asyncjob_chaos.judging.verdict import SUCCESS, Accepted
+from asyncjob_chaos.judging.waits import SentSignal
+from asyncjob_chaos.orders import Fields, Order, SignalOrder
+from asyncjob_chaos.wait_handlers import SIGNAL
 
 PATIENCE_SECONDS: Final = 120.0
 BURST_CONNECTIONS: Final = 24
-LEASE_SECONDS: Final = 5
-"""The shortest that a job may have: faults need not last long to outlast it."""
-
-RETRY: Final = RetryPolicy(
-    max_retries=20, max_crashes=50, initial_delay_seconds=0.5, max_delay_seconds=2
-)
-"""Jobs that share a worker with poison die with it, and are not to blame."""
-
-Fields = dict[str, Any]
+SIGNAL_TRIES: Final = 3
+"""How often a signal is sent, each time by the other client, until one is answered."""
 
 
 @dataclass(frozen=True)
@@ -44,41 +42,26 @@ class LoadKind:
     at_first: int
     """Jobs that are submitted at once, before anything else."""
 
-    fields: Callable[[int], Fields]
-    """What a job of a number is submitted with."""
+    order: Callable[[int], Order]
+    """What is submitted under a number."""
 
     queue_spec: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the jobs' queue; none: it has no AsyncQueue."""
 
 
-def _plain(number: int) -> Fields:
-    payload = {"seconds": 0.05 + 0.05 * (number % 5), "scratch": number % 4 == 0}
-    return {"type": PLAIN, "payload": payload}
-
-
-KEYS: Final = 6
-
-
-def _long(number: int) -> Fields:
-    if number >= LONG_AT_FIRST and number % 3:
-        return _plain(number)
-    payload = {"seconds": 0.4, "steps": 6 + number % 5, "fails": number % 5 == 0}
-    return {"type": LONG, "payload": payload, "concurrency_key": f"key-{number % KEYS}"}
-
-
-LONG_AT_FIRST: Final = 30
-
 LOADS: Final = (
-    LoadKind("plain", rate=10.0, at_first=20, fields=_plain),
+    LoadKind("plain", rate=10.0, at_first=20, order=orders.plain),
     LoadKind(
         "long",
         rate=4.0,
-        at_first=LONG_AT_FIRST,
-        fields=_long,
+        at_first=orders.LONG_AT_FIRST,
+        order=orders.long,
         queue_spec={"maxConcurrency": 40, "maxConcurrencyPerKey": 4},
     ),
+    LoadKind("waits", rate=3.0, at_first=18, order=orders.waits),
 )
-"""Short jobs, and long ones with heartbeats, checkpoints, retries and limits beside short ones."""
+"""Short jobs; long ones with heartbeats, checkpoints, retries and limits beside short ones; and
+jobs that stop and go on, and arrays."""
 
 
 class Load:
@@ -88,11 +71,18 @@ class Load:
         self, kind: LoadKind, namespace: str, queue: str, kubeconfig: str, gateway: str
     ) -> None:
         self.accepted: list[Accepted] = []
+        self.arrays: list[Accepted] = []
+        self.signals: list[SentSignal] = []
         self.refused: list[str] = []
         """What clients were told instead, at the end of their patience."""
 
-        self._kind, self._namespace, self._queue = kind, namespace, queue
+        self._kind, self._namespace = kind, namespace
         self._kubeconfig, self._gateway = kubeconfig, gateway
+        self._defaults: Fields = {
+            "queue": queue,
+            "lease_duration_seconds": LEASE_SECONDS,
+            "retry_policy": RETRY,
+        }
         self._numbers = itertools.count()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -126,7 +116,7 @@ class Load:
         """Submit so many jobs more as fast as they are taken."""
         self._run(self._submit_burst(count), within=3600.0)
 
-    def _run(self, work: Coroutine[Any, Any, None], within: float = 300.0) -> None:
+    def _run(self, work: Coroutine[Any, Any, object], within: float = 300.0) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(within)
 
     async def _open(self) -> None:
@@ -146,25 +136,62 @@ class Load:
 
     def _begin_next(self) -> None:
         number = next(self._numbers)
-        client = self._clients[number % len(self._clients)]
-        work = self._submit(client, self._kind.fields(number), number, SUCCESS)
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(self._carry_out(self._kind.order(number), number))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _submit(self, client: Any, fields: Fields, number: int, ends: frozenset[str]) -> None:
+    async def _carry_out(self, order: Order, number: int) -> None:
+        client = self._clients[number % len(self._clients)]
+        if order.is_array:
+            await self._submit_array(client, order.fields, number)
+            return
+        name = await self._submit(client, order.fields, number, SUCCESS)
+        if name and order.signal:
+            await self._send_signal(name, order.signal, number)
+
+    async def _submit(
+        self, client: Any, fields: Fields, number: int, ends: frozenset[str]
+    ) -> str | None:
         key = f"key-{number}"
-        submission = Submission(
-            queue=self._queue,
-            idempotency_key=key,
-            **{"lease_duration_seconds": LEASE_SECONDS, "retry_policy": RETRY, **fields},
-        )
+        submission = Submission(idempotency_key=key, **{**self._defaults, **fields})
         try:
             done = await client.submit(submission)
         except AsyncJobError as error:
             self.refused.append(f"{key}: {error}")
+            return None
+        name: str = done.id
+        self.accepted.append(Accepted(name, key, time.monotonic(), ends))
+        return name
+
+    async def _submit_array(self, client: Any, fields: Fields, number: int) -> None:
+        name = f"array-{number}"
+        try:
+            await client.submit_array(ArraySubmission(name=name, **self._defaults, **fields))
+        except AsyncJobError as error:
+            self.refused.append(f"{name}: {error}")
         else:
-            self.accepted.append(Accepted(done.id, key, time.monotonic(), ends))
+            self.arrays.append(Accepted(name, name, time.monotonic()))
+
+    async def _send_signal(self, job: str, order: SignalOrder, number: int) -> None:
+        await asyncio.sleep(order.delay)
+        first = number // 2  # so that a job's client and its signal's are every pair in turn
+        accepted = None
+        for turn in range(first, first + SIGNAL_TRIES):
+            with suppress(AsyncJobError):
+                accepted = await self._try_signal(self._clients[turn % 2], job, number)
+                break
+        self.signals.append(
+            SentSignal(job, SIGNAL, number, accepted=accepted, in_time=order.in_time)
+        )
+
+    async def _try_signal(self, client: Any, job: str, value: int) -> bool:
+        """Return whether the job has the signal; one that is refused may be there already."""
+        try:
+            await client.signal(job, SIGNAL, value)
+        except JobStateError:
+            found = await self._clients[0].get(job)
+            return SIGNAL in {signal.name for signal in found.signals}
+        return True
 
     async def _submit_burst(self, count: int) -> None:
         left = iter(range(count))
@@ -172,7 +199,8 @@ class Load:
         async def one_after_another() -> None:
             for _ in left:
                 number = next(self._numbers)
-                await self._submit(self._clients[0], _plain(number), number, SUCCESS)
+                fields = orders.plain(number).fields
+                await self._submit(self._clients[0], fields, number, SUCCESS)
 
         await asyncio.gather(*(one_after_another() for _ in range(BURST_CONNECTIONS)))
 

@@ -25,6 +25,11 @@ AUDIT_POLICY: Final[dict[str, Any]] = {
             "verbs": ["create", "update", "patch", "delete"],
             "resources": [{"group": GROUP, "resources": ["asyncjobs", "asyncjobs/status"]}],
         },
+        {
+            "level": "Metadata",
+            "verbs": ["update", "patch"],
+            "resources": [{"group": GROUP, "resources": ["asyncarrays/status"]}],
+        },
         {"level": "None"},
     ],
 }

@@ -1,6 +1,7 @@
 """Runs one cell, and has it judged."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +12,15 @@ from asyncjob.audit.evidence import AuditLog, HandlerRecord
 from asyncjob.audit.history_file import read_history
 from asyncjob.audit.retention_rules import RetentionFloors
 from asyncjob.errors import AsyncJobError
+from asyncjob.json_types import JsonObject
 from asyncjob_chaos.errors import ImpossibleHereError
 from asyncjob_chaos.judging.outcomes import Outcomes
-from asyncjob_chaos.judging.signs import Sign, signs_of_ends, signs_of_requests
+from asyncjob_chaos.judging.signs import (
+    Sign,
+    signs_of_arrays,
+    signs_of_ends,
+    signs_of_requests,
+)
 from asyncjob_chaos.judging.trace import HandlerTrace
 from asyncjob_chaos.judging.verdict import CellRecord, CellTimes, Verdict, judge
 from asyncjob_chaos.matrix import Cell
@@ -58,14 +65,17 @@ def _run(cell: Cell, planes: Planes, folder: Path, burst: int) -> Verdict:
             time.sleep(AFTER_SECONDS)
             target.load.stop_submitting()
             target.await_ends(END_SECONDS + len(target.load.accepted) / JOBS_PER_SECOND)
+            arrays = target.arrays()
             target.signs[Sign.LEADER_CHANGED] += target.transitions() - transitions
             target.stop_recorder()
-        verdict = _judge(cell, target, times)
+        verdict = _judge(cell, target, times, arrays)
     verdict.missing = [sign for sign in fault.shows if not verdict.signs[sign]]
     return verdict
 
 
-def _judge(cell: Cell, target: FaultTarget, times: CellTimes) -> Verdict:
+def _judge(
+    cell: Cell, target: FaultTarget, times: CellTimes, arrays: Sequence[JsonObject]
+) -> Verdict:
     events = [
         orjson.loads(line) for line in target.audit_events() if _is_of(line, target.namespace)
     ]
@@ -82,9 +92,22 @@ def _judge(cell: Cell, target: FaultTarget, times: CellTimes) -> Verdict:
         records if target.handler_records else None,
     )
     report = checker.check(outcomes.seen(read_history(str(target.history))))
-    found = CellRecord(target.load.accepted, outcomes, _trace(target), report, times)
+    load, trace = target.load, _trace(target)
+    found = CellRecord(
+        load.accepted,
+        outcomes,
+        trace,
+        report,
+        times,
+        signals=load.signals,
+        accepted_arrays=load.arrays,
+        arrays=arrays,
+    )
     verdict = judge(cell.name, found)
     verdict.signs = target.signs + signs_of_ends(report.ends) + signs_of_requests(events)
+    verdict.signs += outcomes.signs + signs_of_arrays(events)
+    verdict.signs[Sign.STEP_BEGUN_AGAIN] += trace.waits.steps_begun_again
+    verdict.signs[Sign.SIGNAL_TOO_LATE] += sum(one.accepted is False for one in load.signals)
     verdict.signs[Sign.WATCH_EXPIRED] += len(report.gaps)
     if not report.complete:
         verdict.failed = "the recording is not complete"

@@ -19,6 +19,7 @@ import orjson
 import yaml
 
 from asyncjob.names import (
+    ARRAYS,
     COMPONENT_LABEL,
     GATEWAY_COMPONENT,
     JOBS,
@@ -27,10 +28,12 @@ from asyncjob.names import (
     QUEUES,
     WORKER_COMPONENT,
     collection_path,
+    job_path,
 )
 from asyncjob_bench.harness.space import RBAC, ManagedWorker, roles
 from asyncjob_chaos.errors import ChaosError
 from asyncjob_chaos.handlers import TRACE_VARIABLE
+from asyncjob_chaos.judging.outcomes import ENDS
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.load import Load, LoadKind
 from asyncjob_chaos.planes import PlaneNeeds, PreparedPlane
@@ -58,14 +61,19 @@ READY_SECONDS: Final = 180.0
 GRACE_SECONDS: Final = 1.0
 """What handlers get of a worker that drains: too little for long jobs, which are given back."""
 
-UNFINISHED: Final = ("Running", "Queued", "Retrying", "Pending", "Scheduled")
+UNFINISHED: Final = ",".join(f"status.phase!={phase}" for phase in sorted(ENDS))
+"""A selector, so that one list tells: a job that wakes meanwhile is in no list of a phase."""
+
+UNFINISHED_ARRAYS: Final = frozenset({"Pending", "Running"})
 LISTS: Final = (b'{"line":"list",', b'{"line":"listEnd",')
 TAIL_BYTES: Final = 1 << 20
+MARK: Final = "chaos/mark"
 VERSION: Final = re.compile(rb'"resourceVersion":"(\d+)"')
 RECORDED_PER_SECOND: Final = 200
 """How many jobs the recorder gets through in a second at least, after a gap."""
 
-APP: Final = "asyncjob_chaos.handlers:app"
+APP: Final = "asyncjob_chaos.wait_handlers:app"
+CHILDREN_ROLE: Final = "asyncjob-worker-children"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +191,11 @@ class FaultTarget:
                 total += float(value)
         return total
 
+    def arrays(self) -> list[dict[str, Any]]:
+        """Return all arrays."""
+        found: list[dict[str, Any]] = self.api.get(collection_path(self.namespace, ARRAYS))["items"]
+        return found
+
     def dead_letters(self) -> int:
         """Return how many jobs are dead letters."""
         path = collection_path(self.namespace, JOBS)
@@ -243,7 +256,7 @@ class FaultTarget:
         self._stack.close()
 
     def await_ends(self, within: float) -> bool:
-        """Wait until every job has ended; return whether that has come."""
+        """Wait until every job and array has ended; return whether that has come."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if not self._any_unfinished():
@@ -252,9 +265,9 @@ class FaultTarget:
         return False
 
     def stop_recorder(self) -> None:
-        """End the recording in good order, once it has the newest version of a job."""
+        """End the recording in good order, once it has all that was written before."""
         assert self._recorder is not None
-        newest = self._newest_version()
+        newest = self._mark()
         self.until(
             lambda: not newest or self._recorded_version() >= newest,
             "the recorder to catch up",
@@ -266,16 +279,16 @@ class FaultTarget:
             raise ChaosError(f"the recorder has ended: {self._recorder.log_tail()}")
         self._recorder.stop(30.0)
 
-    def _newest_version(self) -> int:
-        path, more = collection_path(self.namespace, JOBS), {"limit": "1000"}
-        newest = 0
-        while True:
-            page = self.api.get(path, **more)
-            versions = (int(one["metadata"]["resourceVersion"]) for one in page["items"])
-            newest = max([newest, *versions])
-            if not (token := page["metadata"].get("continue")):
-                return newest
-            more["continue"] = token
+    def _mark(self) -> int:
+        """Write a job once more; return its version, 0 if there is none.
+
+        A watch shows it after everything before, and so after chunks that are deleted by now.
+        """
+        for job in self.api.get(collection_path(self.namespace, JOBS), limit="1")["items"]:
+            path = job_path(self.namespace, job["metadata"]["name"])
+            marked = self.api.merge(path, {"metadata": {"annotations": {MARK: "the end"}}})
+            return int(marked["metadata"]["resourceVersion"])
+        return 0
 
     def _recorded_version(self) -> int:
         """Return the newest of the versions of jobs that were recorded last, 0 if none is seen.
@@ -319,17 +332,17 @@ class FaultTarget:
     def _any_unfinished(self) -> bool:
         path = collection_path(self.namespace, JOBS)
         try:
-            return any(
-                self.api.get(path, fieldSelector=f"status.phase={phase}", limit="1")["items"]
-                for phase in UNFINISHED
-            )
+            if self.api.get(path, fieldSelector=UNFINISHED, limit="1")["items"]:
+                return True
+            phases = {array.get("status", {}).get("phase", "Pending") for array in self.arrays()}
         except (ApiStatusError, ApiUnavailableError):
             return True
+        return not phases.isdisjoint(UNFINISHED_ARRAYS)
 
     def _prepare(self, pods: DevPods) -> None:
         file = self.folder / "roles.yaml"
         file.write_text(
-            yaml.safe_dump_all([*roles(self.namespace), *gateway_roles(self.namespace)])
+            yaml.safe_dump_all([*roles(self.namespace), *further_roles(self.namespace)])
         )
         accounts = (WORKER_ACCOUNT, OPERATOR_ACCOUNT, GATEWAY_ACCOUNT)
         pods.prepare(service_accounts=accounts, rbac=[file])
@@ -417,19 +430,23 @@ def running(
         target.close()
 
 
-def gateway_roles(namespace: str) -> list[dict[str, Any]]:
-    """Return the bindings of the gateway."""
+def further_roles(namespace: str) -> list[dict[str, Any]]:
+    """Return the bindings of the gateway, and of workers whose handlers submit."""
+    here = {"namespace": namespace}
     return [
-        _gateway_binding(namespace, "RoleBinding", GATEWAY_ACCOUNT, {"namespace": namespace}),
-        _gateway_binding(namespace, "ClusterRoleBinding", f"{GATEWAY_ACCOUNT}-callers", {}),
+        _binding(namespace, "RoleBinding", GATEWAY_ACCOUNT, GATEWAY_ACCOUNT, here),
+        _binding(
+            namespace, "ClusterRoleBinding", GATEWAY_ACCOUNT, f"{GATEWAY_ACCOUNT}-callers", {}
+        ),
+        _binding(namespace, "RoleBinding", WORKER_ACCOUNT, CHILDREN_ROLE, here),
     ]
 
 
-def _gateway_binding(
-    namespace: str, kind: str, role: str, where: Mapping[str, str]
+def _binding(
+    namespace: str, kind: str, account: str, role: str, where: Mapping[str, str]
 ) -> dict[str, Any]:
     name = role if where else f"{role}-{namespace}"
-    subject = {"kind": "ServiceAccount", "name": GATEWAY_ACCOUNT, "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     return {
         "apiVersion": f"{RBAC}/v1",
         "kind": kind,

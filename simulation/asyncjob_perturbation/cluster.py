@@ -16,7 +16,7 @@ from asyncjob.errors import AlreadyExistsError, UnknownOutcomeError
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.informer import IncrementalEventHandler, WatchObserver, run_informer
 from asyncjob.kube.watch import WatchEvent
-from asyncjob.names import ARRAYS, COMPONENT_LABEL, WORKER_COMPONENT, collection_path
+from asyncjob.names import COMPONENT_LABEL, WORKER_COMPONENT, collection_path
 from asyncjob_dev.api import write_kubeconfig
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_dev.environment.components import install
@@ -37,7 +37,6 @@ _ROLES: Final = {
     "asyncjob-operator": ("asyncjob-operator", "asyncjob-operator-install"),
     "asyncjob-gateway": ("asyncjob-gateway", "asyncjob-gateway-callers"),
 }
-_WATCHED: Final = (*RECORDED, ARRAYS)
 _GRANTED_SECONDS: Final = 20.0
 _STARTS: Final = 2
 _MORE_TRIES: Final = 3
@@ -168,7 +167,7 @@ class Cluster:
 
             def watch_opened(self) -> None:
                 begun.add(self._resource)
-                if len(begun) == len(_WATCHED):
+                if len(begun) == len(RECORDED):
                     watching.set()
 
         await asyncio.gather(
@@ -179,7 +178,7 @@ class Cluster:
                     _Watcher(resource, self.seen),
                     observer=Beginning(resource),
                 )
-                for resource in _WATCHED
+                for resource in RECORDED
             )
         )
 

@@ -13,16 +13,16 @@ from asyncjob.audit.recorded_object import status_written_at
 from asyncjob.audit.retention_rules import RetentionFloors
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.timestamps import format_timestamp
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES
 from asyncjob_simulation.apiserver.storage import Change
 from asyncjob_simulation.cluster import NAMESPACE
 
-RECORDED: Final = (JOBS, QUEUES, CRON_JOBS)
+RECORDED: Final = (JOBS, QUEUES, CRON_JOBS, ARRAYS)
 CLOCK_TOLERANCE: Final = 7.0
 
 
 class History:
-    """All versions of one simulation's jobs, queues and cron jobs, as a recorder writes them."""
+    """All versions of what is recorded of one simulation, as a recorder writes them."""
 
     def __init__(self, began: float) -> None:
         self._lines: list[JsonObject] = []

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from asyncjob.lifecycle.arrays.chunks import is_chunk_type
 from asyncjob.names import (
+    ARRAYS,
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
     CRON_JOBS,
@@ -156,7 +157,7 @@ class Invariants:
             self._history.take(JOBS, change)
             self._on_job(actor, change)
             self.on_job(change)
-        for resource in (QUEUES, CRON_JOBS):
+        for resource in (QUEUES, CRON_JOBS, ARRAYS):
             for change in self._new_changes(resource):
                 self._history.take(resource, change)
         problems = self.handlers.problems

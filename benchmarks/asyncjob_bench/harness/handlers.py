@@ -3,11 +3,12 @@
 import asyncio
 import functools
 import os
+import random
 import socket
 import time
 from typing import Any, Final
 
-from asyncjob import JobContext, WorkerApp
+from asyncjob import ItemContext, JobContext, WorkerApp
 
 NOTHING: Final = "bench.nothing"
 STAMP: Final = "bench.stamp"
@@ -15,6 +16,11 @@ HOLD: Final = "bench.hold"
 STAGES: Final = "bench.stages"
 SIGNALLED: Final = "bench.signalled"
 SIGNAL: Final = "go"
+ITEM: Final = "bench.item"
+LONG_ITEM: Final = "bench.long-item"
+NOTED_ITEM: Final = "bench.noted-item"
+LONG_ITEM_SECONDS: Final = (0.25, 0.75)
+NOTED_ITEM_SECONDS: Final = 0.05
 SLEEP_SECONDS: Final = 3
 """Longer than the grace in which a handler keeps its slot."""
 
@@ -22,6 +28,9 @@ RESULT: Final = {"ok": True}
 
 STAMPS_VARIABLE: Final = "ASYNCJOB_BENCH_STAMPS"
 """Path of the socket to which a stamp's handler says when it was entered."""
+
+NOTES_VARIABLE: Final = "ASYNCJOB_BENCH_NOTES"
+"""Path of the file to which each noted item adds a line as it begins."""
 
 app = WorkerApp()
 
@@ -71,3 +80,30 @@ async def signalled(job: JobContext, _: Any) -> dict[str, bool]:
     """Wait for a signal for ever, and say when it has come."""
     await job.signal(SIGNAL)
     return await stamp(job, None)
+
+
+@app.item_handler(ITEM)
+async def item(_: ItemContext, __: Any) -> None:
+    """Do nothing: what is measured is all but the handler."""
+
+
+@app.item_handler(LONG_ITEM, concurrency=8)
+async def long_item(_: ItemContext, __: Any) -> None:
+    """Wait for something: 500 of them take a chunk half a minute, as they should.
+
+    No two for as long, or all items of all chunks would go on at the same moments.
+    """
+    await asyncio.sleep(random.uniform(*LONG_ITEM_SECONDS))
+
+
+@app.item_handler(NOTED_ITEM, concurrency=8)
+async def noted_item(job: ItemContext, _: Any) -> None:
+    """Note which item begins when, and in which process; a kill loses nothing of it."""
+    began = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    os.write(_notes(), f"{os.getpid()} {job.number} {began}\n".encode())
+    await asyncio.sleep(NOTED_ITEM_SECONDS)
+
+
+@functools.cache
+def _notes() -> int:
+    return os.open(os.environ[NOTES_VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND)

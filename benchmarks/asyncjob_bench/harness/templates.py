@@ -13,7 +13,14 @@ from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.phase_change import succeed
 from asyncjob.lifecycle.policy import PolicyLayer, resolve_policy
-from asyncjob.names import JOBS, SHARD_LABEL, collection_path, job_status_path
+from asyncjob.names import (
+    API_VERSION,
+    ARRAY_KIND,
+    JOBS,
+    SHARD_LABEL,
+    collection_path,
+    job_status_path,
+)
 from asyncjob.rest.submission import Submission
 from asyncjob.shards import shard_of
 from asyncjob.submission import build_manifest
@@ -82,6 +89,16 @@ def job(namespace: str, asked: dict[str, Any], name: str = NAME) -> dict[str, An
     metadata: Any = made["metadata"]
     labels = {**metadata["labels"], SHARD_LABEL: SHARD if name == NAME else str(shard_of(name))}
     return {**made, "metadata": {**metadata, "name": name, "labels": labels}}
+
+
+def array(name: str, kind: str, count: int, **spec: Any) -> dict[str, Any]:
+    """Return an array of so many numbers."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": ARRAY_KIND,
+        "metadata": {"name": name},
+        "spec": {"type": kind, "items": {"count": count}, **spec},
+    }
 
 
 def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:

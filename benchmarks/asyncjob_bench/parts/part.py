@@ -3,7 +3,7 @@
 The full size for figures, a small one to see that everything works.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
@@ -41,6 +41,11 @@ class Scale:
     signals: int
     parked_jobs: int
     parked_seconds: int
+    array_items: int
+    million_items: int
+    """Of the array beside which the operator's memory is watched, called after the full scale's."""
+
+    item_kills: int
     workers: int = 2
     slots: int = 32
     many_workers: int = 16
@@ -70,8 +75,11 @@ FULL: Final = Scale(
     signals=200,
     parked_jobs=10_000,
     parked_seconds=600,
+    array_items=100_000,
+    million_items=1_000_000,
+    item_kills=3,
 )
-"""About forty minutes on two quiet cores, ten of which are of parked jobs."""
+"""About fifty minutes on two quiet cores, ten of which are of parked jobs, and ten of arrays."""
 
 SMALL: Final = Scale(
     name="small",
@@ -97,6 +105,9 @@ SMALL: Final = Scale(
     signals=20,
     parked_jobs=100,
     parked_seconds=10,
+    array_items=3000,
+    million_items=20_000,
+    item_kills=1,
 )
 """A few minutes; shows that all works, and nothing of how fast."""
 
@@ -130,3 +141,14 @@ class Part:
     measure: Measure
     compared: bool = False
     site: Callable[[], AbstractContextManager[Site]] | None = None
+    brings: tuple[str, ...] = ()
+    """Parts that are measured wherever this one is asked for: those that its ratios are over."""
+
+
+def with_brought(names: Collection[str], parts: Sequence[Part]) -> list[Part]:
+    """Return the parts of these names and those that they bring, in the order of all parts."""
+    wanted = set(names)
+    for part in parts:
+        if part.name in names:
+            wanted |= set(part.brings)
+    return [part for part in parts if part.name in wanted]

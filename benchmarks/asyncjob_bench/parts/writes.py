@@ -69,11 +69,15 @@ def count(context: PartContext, here: RunningStack) -> Numbers:
     submit(here.space, job, context.scale.warm_up, prefix="warm-up-")
     here.wait_finished(context.scale.warm_up)
     time.sleep(QUIET_SECONDS)
-    lines, before, asked = _lines(context.site), context.site.metrics(), here.total(WORKER_REQUESTS)
+    lines, before, asked = (
+        audit_lines(context.site),
+        context.site.metrics(),
+        here.total(WORKER_REQUESTS),
+    )
     submit(here.space, job, jobs, prefix="job-")
     here.wait_finished(context.scale.warm_up + jobs)
     time.sleep(QUIET_SECONDS)
-    made = audit.count_writes(_lines(context.site)[len(lines) :])
+    made = audit.count_writes(audit_lines(context.site)[len(lines) :])
     after = context.site.metrics()
     _same(made, before, after)
     _note(context, made, jobs)
@@ -90,13 +94,14 @@ def count(context: PartContext, here: RunningStack) -> Numbers:
 def stored_writes(here: Site, run: Callable[[], object]) -> float:
     """Return how many writes of AsyncJobs are stored, by whomever, while something runs."""
     time.sleep(QUIET_SECONDS)
-    lines = len(_lines(here))
+    lines = len(audit_lines(here))
     run()
     time.sleep(QUIET_SECONDS)
-    return audit.total(audit.count_writes(_lines(here)[lines:]), only_stored=True)
+    return audit.total(audit.count_writes(audit_lines(here)[lines:]), only_stored=True)
 
 
-def _lines(here: Site) -> list[str]:
+def audit_lines(here: Site) -> list[str]:
+    """Return the audit log so far."""
     return (here.folder / AUDIT_LOG).read_text(encoding="utf-8").splitlines()
 
 

@@ -11,10 +11,11 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from asyncjob.names import GROUP, JOBS
+from asyncjob.names import ARRAYS, GROUP, JOBS
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 ACCOUNTS: Final = "system:serviceaccount:"
+_OF_ARRAYS: Final = frozenset({f"{JOBS}.{GROUP}", f"{ARRAYS}.{GROUP}"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class AuditedWrite:
     def is_stored(self) -> bool:
         """Whether it took effect: a claim that another worker was quicker with did not."""
         return self.code < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
+    def concerns_arrays(self) -> bool:
+        """Whether it is one on AsyncArrays or AsyncJobs, which chunks are."""
+        return self.resource.split("/")[0] in _OF_ARRAYS
 
     @property
     def concerns_jobs(self) -> bool:
@@ -62,6 +68,31 @@ def total(
         and user in {None, write.user}
         and (write.is_stored or not only_stored)
     )
+
+
+def total_of_arrays(counts: Counter[AuditedWrite]) -> int:
+    """Return how many writes on AsyncArrays and AsyncJobs have taken effect, by whomever."""
+    return sum(
+        number for write, number in counts.items() if write.concerns_arrays and write.is_stored
+    )
+
+
+def most_objects(lines: Iterable[str]) -> int:
+    """Return how many of the AsyncArrays and AsyncJobs created in the log lived at one time."""
+    living: set[tuple[str, str]] = set()
+    most = 0
+    for line in lines:
+        event = json.loads(line)
+        write = _write(event)
+        if not (write.concerns_arrays and write.is_stored and "/" not in write.resource):
+            continue
+        key = (write.resource, event["objectRef"].get("name", ""))
+        if write.verb == "create":
+            living.add(key)
+        elif write.verb == "delete":
+            living.discard(key)
+        most = max(most, len(living))
+    return most
 
 
 def _write(event: dict[str, Any]) -> AuditedWrite:

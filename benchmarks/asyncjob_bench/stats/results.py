@@ -65,6 +65,9 @@ RATIOS: Final[Mapping[str, tuple[str, str]]] = {
     "raw_bare_ratio": ("raw_ceiling_jobs_s", "bare_ceiling_jobs_s"),
     "bare_native_ratio": ("bare_ceiling_jobs_s", "native_jobs_s"),
     "peer_postgres_ratio": ("end_to_end_jobs_s", "peer_postgres_jobs_s"),
+    "array_items_over_jobs": ("array_items_s", "end_to_end_jobs_s"),
+    "array_items_over_peer": ("array_items_s", "peer_postgres_jobs_s"),
+    "array_plain_pickup_ratio": ("array_pickup_p99_ms", "pickup_p99_ms"),
     "pickup_p50_ratio": ("pickup_p50_ms", "write_round_trip_ms"),
     "pickup_p99_ratio": ("pickup_p99_ms", "write_round_trip_ms"),
 }

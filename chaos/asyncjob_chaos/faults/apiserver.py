@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from asyncjob.names import GROUP, JOBS, QUEUES
+from asyncjob.names import ARRAYS, GROUP, JOBS, QUEUES
 from asyncjob_chaos.faults.fault import Fault, at_once
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.target import FaultTarget
@@ -84,7 +84,7 @@ def _delete_bindings(target: FaultTarget) -> Iterator[None]:
 
 def _change_types(target: FaultTarget) -> None:
     for number in range(CHANGES):
-        for plural in (JOBS, QUEUES):
+        for plural in (JOBS, QUEUES, ARRAYS):
             _apply_changed(target, plural, number)
         time.sleep(1.0)
     target.plane.kubectl("apply", "-f", str(MANIFESTS[0]))

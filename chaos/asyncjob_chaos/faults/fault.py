@@ -28,7 +28,7 @@ class Fault:
     hold: float = 3.0
     setup: Setup = field(default_factory=Setup)
     cannot: Callable[[], str] = possible
-    loads: tuple[str, ...] = ("plain", "long")
+    loads: tuple[str, ...] = ("plain", "long", "waits")
 
 
 def at_once(

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from asyncjob.json_types import JsonObject, child, integer, text
-from asyncjob.names import JOBS
+from asyncjob.json_types import JsonObject, child, integer, items, text
+from asyncjob.names import ARRAYS, JOBS
 
 
 class Sign(StrEnum):
@@ -42,6 +42,15 @@ class Sign(StrEnum):
     DEAD_LETTER = "a job that kills its worker became a dead letter"
     BURST = "many jobs were accepted at once"
     UPGRADED = "every process was replaced"
+    PARKED = "a job was parked"
+    WOKEN_BY_TIME = "a job went on after a sleep"
+    WOKEN_BY_SIGNAL = "a parked job was woken by a signal"
+    WOKEN_BY_CHILDREN = "a parked job was woken by its children"
+    SIGNAL_TOO_LATE = "a signal came too late and was refused"
+    INTERRUPTED_BETWEEN_STEPS = "an attempt was interrupted after a step"
+    STEP_BEGUN_AGAIN = "the body of a step was begun again"
+    CHUNK_INTERRUPTED = "a chunk of an array was interrupted"
+    ARRAY_TAKEN_OVER = "another operator went on with an array"
 
 
 OF_MATRIX: Final = (
@@ -53,6 +62,15 @@ OF_MATRIX: Final = (
     Sign.ANSWER_ADOPTED,
     Sign.LEADER_CHANGED,
     Sign.WATCH_EXPIRED,
+    Sign.PARKED,
+    Sign.WOKEN_BY_TIME,
+    Sign.WOKEN_BY_SIGNAL,
+    Sign.WOKEN_BY_CHILDREN,
+    Sign.SIGNAL_TOO_LATE,
+    Sign.INTERRUPTED_BETWEEN_STEPS,
+    Sign.STEP_BEGUN_AGAIN,
+    Sign.CHUNK_INTERRUPTED,
+    Sign.ARRAY_TAKEN_OVER,
 )
 """What a whole matrix must have seen, in whichever of its cells."""
 
@@ -62,6 +80,7 @@ _ENDS: Final = {
     "Released": Sign.RELEASED,
     "HandlerFailed": Sign.HANDLER_FAILED,
 }
+_POD_NAME: Final = "authentication.kubernetes.io/pod-name"
 _CONFLICT: Final = 409
 _OK: Final = 200
 
@@ -96,6 +115,22 @@ def signs_of_requests(events: Iterable[JsonObject]) -> Counter[Sign]:
     # The log of a request may be written after that of one that was sent later.
     signs[Sign.ANSWER_ADOPTED] += len(lost & stored)
     signs[Sign.CLAIM_CONTESTED] = len(lost - stored)
+    return +signs
+
+
+def signs_of_arrays(events: Iterable[JsonObject]) -> Counter[Sign]:
+    """Return what the audit log tells of arrays: whose status pods have written in turn."""
+    signs: Counter[Sign] = Counter()
+    writers: dict[str, str] = {}
+    for event in events:
+        ref, user = child(event, "objectRef"), child(event, "user")
+        if (text(ref, "resource"), text(ref, "subresource")) != (ARRAYS, "status"):
+            continue
+        if integer(child(event, "responseStatus"), "code") != _OK:
+            continue
+        name, pod = text(ref, "name"), str(items(child(user, "extra"), _POD_NAME))
+        signs[Sign.ARRAY_TAKEN_OVER] += writers.get(name, pod) != pod
+        writers[name] = pod
     return +signs
 
 

@@ -7,9 +7,12 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from asyncjob.audit.checker import HistoryReport
+from asyncjob.json_types import JsonObject, child, text
+from asyncjob_chaos.judging import waits
 from asyncjob_chaos.judging.outcomes import ENDS, Outcomes
 from asyncjob_chaos.judging.signs import Sign
 from asyncjob_chaos.judging.trace import HandlerTrace
+from asyncjob_chaos.judging.waits import SentSignal, explained_by_interruptions
 
 ANY_END: Final = ENDS
 SUCCESS: Final = frozenset({"Succeeded"})
@@ -17,11 +20,11 @@ SUCCESS: Final = frozenset({"Succeeded"})
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A job that a client was told is accepted. Monotonic seconds."""
+    """A job or an array that a client was told is accepted. Monotonic seconds."""
 
     name: str
     key: str
-    """The idempotency key that it was submitted with."""
+    """The idempotency key that it was submitted with; of an array its name."""
 
     at: float
     ends: frozenset[str] = SUCCESS
@@ -100,21 +103,25 @@ class CellRecord:
     trace: HandlerTrace
     report: HistoryReport
     times: CellTimes = CellTimes()
+    signals: Sequence[SentSignal] = ()
+    accepted_arrays: Sequence[Accepted] = ()
+    arrays: Sequence[JsonObject] = ()
+    """All arrays, as they are at the end."""
 
 
 def judge(cell: str, found: CellRecord) -> Verdict:
     """Return the verdict on one cell."""
     accepted, outcomes, trace = found.accepted, found.outcomes, found.trace
     verdict = Verdict(cell, jobs=len(outcomes.jobs.keys() | {one.name for one in accepted}))
-    verdict.lost = [*_lost(accepted, outcomes, trace)]
+    verdict.lost = [*_lost(accepted, outcomes, trace), *_lost_in_waits(found)]
     verdict.doubled = [*_second_jobs(accepted), *_second_handlers(trace)]
-    verdict.doubled += _second_effects(outcomes, trace)
+    verdict.doubled += [*_second_effects(outcomes, trace), *_doubled_in_waits(found)]
     verdict.broken = dict(found.report.counts)
     verdict.messages = [
         f"{one.rule.id}: {one.subject.name}: {one.message}" for one in found.report.violations
     ]
     verdict.repeated = trace.repeated
-    verdict.recovered = _recovered(accepted, outcomes, found.times)
+    verdict.recovered = _recovered(found)
     verdict.pickup_p99 = percentile(_pickups(accepted, trace, found.times.healed), 0.99)
     return verdict
 
@@ -130,7 +137,7 @@ def _lost(accepted: Iterable[Accepted], outcomes: Outcomes, trace: HandlerTrace)
             yield f"{name} is {job.phase} and does not end"
         elif job.phase not in ends:
             yield f"{name} ended as {job.phase}"
-        elif job.phase == "Succeeded" and not effects[name]:
+        elif job.phase == "Succeeded" and not effects[name] and not job.array:
             yield f"{name} succeeded without its effect"
 
 
@@ -158,21 +165,46 @@ def _second_effects(outcomes: Outcomes, trace: HandlerTrace) -> Iterable[str]:
     for name, job in outcomes.jobs.items():
         if job.successes > 1:
             yield f"{name} succeeded {job.successes} times"
-        explained = 1 + job.interrupted + max(0, job.retries - trace.failures[name])
+        explained = explained_by_interruptions(job, trace.failures[name])
         if effects[name] > explained:
             yield f"{name} took effect {effects[name]} times, and {explained} are explained"
 
 
-def _recovered(accepted: Iterable[Accepted], outcomes: Outcomes, times: CellTimes) -> float | None:
-    before = [one.name for one in accepted if one.at <= times.healed]
+def _lost_in_waits(found: CellRecord) -> Iterable[str]:
+    outcomes, trace = found.outcomes, found.trace
+    yield from waits.lost_steps(outcomes, trace.waits)
+    yield from waits.lost_signals(found.signals, outcomes, trace.waits)
+    yield from waits.lost_children(outcomes, trace.waits, trace.first_effect)
+    names = [one.name for one in found.accepted_arrays]
+    yield from waits.lost_items(names, found.arrays, trace.waits)
+
+
+def _doubled_in_waits(found: CellRecord) -> Iterable[str]:
+    outcomes, trace = found.outcomes, found.trace
+    yield from waits.doubled_steps(outcomes, trace.waits, trace.failures)
+    yield from waits.doubled_signals(found.signals, trace.waits)
+    yield from waits.doubled_children(outcomes, trace.waits)
+    yield from waits.doubled_items(outcomes, trace.waits)
+
+
+def _recovered(found: CellRecord) -> float | None:
+    jobs, healed = found.outcomes.jobs, found.times.healed
+    before = [one.name for one in found.accepted if one.at <= healed]
+    arrays = {one.name for one in found.accepted_arrays if one.at <= healed}
+    uids = {
+        text(child(one, "metadata"), "uid")
+        for one in found.arrays
+        if text(child(one, "metadata"), "name") in arrays
+    }
+    before += [name for name, job in jobs.items() if job.array in uids]
     ended = [
-        datetime.fromisoformat(outcomes.jobs[name].ended).timestamp()
+        datetime.fromisoformat(jobs[name].ended).timestamp()
         for name in before
-        if name in outcomes.jobs and outcomes.jobs[name].ended
+        if name in jobs and jobs[name].ended
     ]
     if not ended or len(ended) < len(before):
         return None
-    return max(0.0, max(ended) - times.healed_epoch)
+    return max(0.0, max(ended) - found.times.healed_epoch)
 
 
 def _pickups(accepted: Iterable[Accepted], trace: HandlerTrace, since: float) -> list[float]:

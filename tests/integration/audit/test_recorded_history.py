@@ -20,9 +20,13 @@ from asyncjob.names import JOBS
 from asyncjob_dev.controlplane import ControlPlane
 from support.driven.audit_story import Recorder, Recording, last_versions
 from support.driven.jobs import until
-from support.objects.history_mutations import MUTATIONS, Evidence, Mutation
+from support.objects import history_mutations
+from support.objects.array_histories import mutations as array_history_mutations
+from support.objects.history_mutations import Evidence, Mutation
 from support.parts.cli_shell import Shell
 from support.processes.workers import worker_namespace
+
+MUTATIONS = [*history_mutations.MUTATIONS, *array_history_mutations.MUTATIONS]
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -55,6 +59,7 @@ def test_lost_answers_takeovers_and_leader_changes_give_no_false_alarm(
     report: Any = json.loads(done.stdout)
     assert (done.exit_code, report["items"], report["complete"]) == (0, [], True), done.output
     happened = report["attempts"]
+    assert report["arrays"] == 4
     assert happened["Claimed"] > happened["Succeeded"] > 20
     for reason in ("RetryRequested", "LeaseExpired", "WorkerCrashed", "InvalidPayload"):
         assert happened[reason], reason
@@ -109,7 +114,7 @@ def test_a_recorder_that_was_killed_is_gone_on_with_and_the_gap_is_known(
         shell = Shell()
         report: Any = json.loads(shell.ok("audit", "check", str(file), "-o", "json"))
         gaps = {gap["resource"]: gap for gap in report["gaps"]}
-        assert (report["jobs"], len(report["gaps"]), set(gaps)) == (3, 3, set(RECORDED))
+        assert (report["jobs"], len(report["gaps"]), set(gaps)) == (3, 4, set(RECORDED))
         assert gaps[JOBS]["newJobs"] == 1
         assert shell("audit", "check", str(file), "--strict").exit_code == ExitCode.FAILED
 

@@ -1,11 +1,11 @@
-"""What a plain job costs in writes, events and requests, counted by the API server itself."""
+"""What a plain job, and items of an array, cost in writes, counted by the API server itself."""
 
 from dataclasses import replace
 
 import pytest
 
 from asyncjob_bench import store
-from asyncjob_bench.parts import writes
+from asyncjob_bench.parts import arrays, writes
 from asyncjob_bench.parts.part import SMALL, PartContext
 from asyncjob_bench.stats.limits import check_limits, read_limits
 from asyncjob_bench.stats.results import Results
@@ -34,3 +34,14 @@ def test_a_plain_job_costs_the_writes_events_and_requests_it_is_meant_to() -> No
         if "asyncjobs." in str(row["write"]) and str(row["code"]).startswith("2")
     ]
     assert sorted(by_user) == [("asyncjob-submitter", 1), ("asyncjob-worker", 2)]
+
+
+def test_a_thousand_items_cost_no_more_writes_than_they_are_meant_to_and_few_objects() -> None:
+    scale = replace(SMALL, array_items=5000)
+    with writes.audited(controllers=False) as site:
+        found = arrays.measure_writes(PartContext(site, scale, Results()))
+    [verdict] = check_limits(read_limits(store.LIMITS, "counts"), found, only_measured=True)
+    assert verdict.met, f"{verdict.number} is not {verdict.limit.text}"
+    # The array and its ten chunks, each of which is written to.
+    assert 1 < found["array_live_objects"] <= 11
+    assert found["array_writes_per_1000"] >= 8

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from asyncjob_bench.parts import (
+    arrays,
     ceiling,
     conflicts,
     end_to_end,
@@ -39,6 +40,8 @@ TINY = replace(
     signals=5,
     parked_jobs=20,
     parked_seconds=2,
+    array_items=1000,
+    million_items=3000,
 )
 PARTS = (
     Part("bare", ceiling.measure_bare, compared=True),
@@ -46,6 +49,10 @@ PARTS = (
     Part("end-to-end", end_to_end.measure_throughput, compared=True),
     Part("end-to-end-kopf", end_to_end.measure_throughput_by_kopf, compared=True),
     Part("pickup", end_to_end_module.measure_pickup, compared=True),
+    Part("array-pickup", arrays.measure_pickup, compared=True),
+    Part("arrays", arrays.measure_throughput, compared=True),
+    Part("array-kills", arrays.measure_kills),
+    Part("array-memory", arrays.measure_memory),
     Part("orphans", orphans.measure),
     Part("large-jobs", large_jobs.measure),
     Part("conflicts", conflicts.measure),
@@ -77,6 +84,12 @@ def test_jobs_flow_through_the_generator_and_through_workers_and_are_told_apart(
     assert 0 < found["api_alloc_kib_per_job"] < found["api_alloc_kib_per_job_tracked"]
     assert 0.5 < found["plain_alloc_ratio"] < 2
     assert found["waits_writes"] == 9
+    assert found["array_items_over_jobs"] == pytest.approx(found["array_items_s"] / rate)
+    assert 0 < found["array_pickup_p50_ms"] < 10_000
+    assert 0 < found["array_plain_pickup_ratio"] < 1000
+    assert 0 < found["array_repeated_s"] < 10
+    assert 0.5 < found["array_operator_rss_ratio"] < 2
+    assert found["array_operator_peak_mib"] > 30
     assert found["parked_requests"] == 0
     assert 0 < found["signal_p50_ms"] < 10_000
     assert 0 < found["operator_ms_per_event"] < 1000

@@ -25,9 +25,10 @@ import yaml
 from asyncjob import JobContext, WorkerApp
 from asyncjob.client import KubernetesJobsClient
 from asyncjob.client.errors import InTheWayError
-from asyncjob.names import CRON_JOBS, JOBS, collection_path, cron_job_path
+from asyncjob.names import CRON_JOBS, JOBS, collection_path, cron_job_path, job_path
 from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from support.docs.blocks import all_blocks
+from support.driven.arrays import Arrays
 from support.driven.jobs import until
 from support.objects.builders import cron_job
 from support.processes.inside import LossySession, all_done, team
@@ -145,6 +146,7 @@ class Story:
         leader.kill()
         standby.until_leading(60)
         self._limits()
+        self._arrays()
         ns.until_status("frozen", lambda status: status["crashes"] == 1, 60)
         # What a restart keeps from the recorder is a gap, and what lies in a gap is not judged.
         until(partial(self.is_recorded, history), 60, "the recorder", every=0.5)
@@ -174,9 +176,37 @@ class Story:
         process = OperatorProcess(self._access, log, *QUICK, *home)
         return self._stack.enter_context(process).until_ready()
 
-    def _worker(self, name: str, *options: str) -> Any:
+    def _worker(self, name: str, *options: str, app: str = "support.apps.worker:app") -> Any:
         record = self.ns.folder / f"handlers-{name}.jsonl"
-        return self.ns.worker(name, f"--handler-record={record}", *options)
+        return self.ns.worker(name, f"--handler-record={record}", *options, app=app)
+
+    def _arrays(self) -> None:
+        """Run arrays: one redriven, one whose chunk is deleted, one cancelled, one deleted."""
+        arrays = Arrays(self.ns)
+        failing = self.ns.folder / "failing"
+        failing.write_text("3 17")
+        self._worker("items", "--concurrency=4", app="support.apps.items:app")
+        arrays.create("thumbs", "picky", 40, chunkSize=4, parallelism=3)
+        arrays.create("long", "slow", 400, chunkSize=100, parallelism=1)
+        arrays.create("stopped", "gated", 20, chunkSize=4, parallelism=2)
+        arrays.create("gone", "gated", 20, chunkSize=4, parallelism=2)
+        arrays.until_begun("stopped")
+        arrays.until_begun("gone")
+        arrays.ask("stopped", cancel=True)
+        arrays.delete("gone")
+        arrays.until_phase("thumbs", "Failed")
+        failing.write_text("")
+        arrays.ask("thumbs", redrive=1)
+        arrays.until_some_run("long", 20)
+        chunk = next(one for one in arrays.chunks() if one["metadata"]["name"].startswith("long-"))
+        self.ns.api.delete(job_path(self.ns.namespace, chunk["metadata"]["name"]))
+        for name, phase in (
+            ("thumbs", "Succeeded"),
+            ("long", "Succeeded"),
+            ("stopped", "Cancelled"),
+        ):
+            arrays.until_phase(name, phase, within=120)
+        arrays.until_no_chunks(60)
 
     def _people(self) -> None:
         """Submit with keys, run cron jobs, cancel, redrive, suspend."""

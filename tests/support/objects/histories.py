@@ -15,6 +15,7 @@ from asyncjob.audit.history_file import FORMAT
 START = datetime(2026, 11, 23, 12, tzinfo=UTC)
 NAMESPACE = "tests"
 JOBS, QUEUES, CRON_JOBS = "asyncjobs", "asyncqueues", "asynccronjobs"
+ARRAYS = "asyncarrays"
 EFFECTIVE = {
     "maxRetries": 3,
     "backoff": "Exponential",
@@ -41,7 +42,7 @@ class HistoryBuilder:
         self._places: dict[str, Any] = {}
         self._version = 100
         self.add("start", format=FORMAT, version="0", namespace=NAMESPACE, contents="digests")
-        for resource in (QUEUES, CRON_JOBS, JOBS):
+        for resource in (QUEUES, CRON_JOBS, ARRAYS, JOBS):
             self.list_empty(resource)
 
     def list_empty(self, resource: str, *, gap: bool = False) -> None:

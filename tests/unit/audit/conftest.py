@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from asyncjob.audit.recorder import RECORDED
 from asyncjob.kube import KubeSession, load_access
 from support.loopback.kube_answers import Server
 from support.loopback.kubeconfigs import plain_kubeconfig
@@ -15,7 +16,7 @@ from support.loopback.kubeconfigs import plain_kubeconfig
 @pytest.fixture
 def servers() -> dict[str, Server]:
     """Scripts by resource."""
-    return {name: Server() for name in ("asyncjobs", "asyncqueues", "asynccronjobs")}
+    return {name: Server() for name in RECORDED}
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from asyncjob.audit.checker import CheckOptions, HistoryChecker, HistoryReport
 from asyncjob.audit.evidence import AuditLog
 from asyncjob.audit.history_file import NotAHistoryError
-from support.objects.histories import CRON_JOBS, JOBS, QUEUES, START, HistoryBuilder, Line
+from support.objects.histories import ARRAYS, CRON_JOBS, JOBS, QUEUES, START, HistoryBuilder, Line
 
 KEY = {"annotations": {"asyncjob.dev/submitted-content": "c"}}
 BOTH = {"asyncjob.dev/deduplication-id": "d", "asyncjob.dev/idempotency-key": "k"}
@@ -280,7 +280,7 @@ def test_a_recording_that_is_gone_on_with_has_a_gap_for_each_resource() -> None:
     again = HistoryBuilder()
     again.clock = 60
     report = verdict([*history.end(), *again.end()])
-    assert sorted(gap.resource for gap in report.gaps) == sorted([CRON_JOBS, QUEUES, JOBS])
+    assert sorted(gap.resource for gap in report.gaps) == sorted([CRON_JOBS, QUEUES, ARRAYS, JOBS])
     (of_jobs,) = [gap for gap in report.gaps if gap.resource == JOBS]
     assert of_jobs.gone == 1
 

@@ -198,7 +198,7 @@ async def test_a_recording_that_ends_within_a_new_list_says_since_when(
     first = ok({"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [JOB]})
     servers["asyncjobs"].answers = [listed("5", JOB), stream(gone), first, waiting]
     found = await recorded(session, tmp_path / "h", lambda seen: len(names(seen)) == 2)
-    assert [one["line"] for one in found].count("listEnd") == 3
+    assert [one["line"] for one in found].count("listEnd") == 4
     assert set(found[-1]["behind"]) == {"asyncjobs"}
 
 

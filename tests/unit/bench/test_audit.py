@@ -3,7 +3,13 @@
 import json
 from typing import Any
 
-from asyncjob_bench.stats.audit import AuditedWrite, count_writes, total
+from asyncjob_bench.stats.audit import (
+    AuditedWrite,
+    count_writes,
+    most_objects,
+    total,
+    total_of_arrays,
+)
 
 ACCOUNT = "system:serviceaccount:ns:"
 JOBS = "asyncjobs.asyncjob.dev"
@@ -66,3 +72,37 @@ def test_a_user_who_wrote_leases_only_wrote_no_job() -> None:
     counts = count_writes(LOG)
     assert total(counts, user="asyncjob-operator") == 0
     assert total(counts, user="asyncjob-worker") == 3
+
+
+def named(verb: str, name: str, resource: str = "asyncjobs", *, subresource: str = "") -> str:
+    code = 201 if verb == "create" else 200
+    event = json.loads(line(verb, "any", resource, subresource=subresource, code=code))
+    event["objectRef"]["name"] = name
+    return json.dumps(event)
+
+
+ARRAY_LOG = [
+    named("create", "array", "asyncarrays"),
+    named("patch", "array", "asyncarrays", subresource="status"),
+    named("create", "one"),
+    named("create", "two"),
+    named("patch", "one", subresource="status"),
+    named("delete", "one"),
+    named("create", "three"),
+    named("delete", "two"),
+    named("delete", "of-others"),
+    named("delete", "three"),
+    named("delete", "array", "asyncarrays"),
+    named("create", "array", "asyncqueues"),
+    line("create", "any", code=409),
+]
+
+
+def test_writes_on_arrays_and_their_chunks_count_together_once_they_took_effect() -> None:
+    assert total_of_arrays(count_writes(ARRAY_LOG)) == 11
+    assert total_of_arrays(count_writes(LOG)) == 3
+
+
+def test_the_most_objects_at_one_time_are_those_that_were_not_deleted_yet() -> None:
+    assert most_objects(ARRAY_LOG) == 3
+    assert most_objects([]) == 0

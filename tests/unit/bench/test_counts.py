@@ -15,6 +15,7 @@ BY_API_SERVER = {
     "watch_events_per_job",
     "worker_requests_per_job",
     "api_server_kib_per_job",
+    "array_writes_per_1000",
 }
 """Counted by integration tests."""
 

@@ -88,8 +88,13 @@ def test_a_machine_that_others_used_is_told_of() -> None:
 def test_plots_are_drawn_of_rates_and_of_rows_that_count_something(tmp_path: Path) -> None:
     found = results()
     found.curves["writes-by-user"] = [{"user": "a", "ms": 1.0}, {"user": "b", "ms": 2.0}]
+    found.curves["arrays"] = [{"items": n, "items/s": n / 2, "s": 2.0} for n in (10.0, 20.0)]
     files = report.plots(found, tmp_path)
-    assert [file.name for file in files] == ["rates.svg", "raw-ceiling-jobs-per-s.svg"]
+    assert [file.name for file in files] == [
+        "rates.svg",
+        "raw-ceiling-jobs-per-s.svg",
+        "arrays-items-per-s.svg",
+    ]
     for file in files:
         assert ET.fromstring(file.read_text()).tag.endswith("svg")  # our own text
 

@@ -6,8 +6,15 @@ from typing import cast
 
 from asyncjob_bench.errors import LeftOutError, WrongOutcomeError
 from asyncjob_bench.harness.site import Site
-from asyncjob_bench.parts.part import SMALL, Measure, Numbers, Part, PartContext
-from asyncjob_bench.parts.runner import Runner
+from asyncjob_bench.parts.part import (
+    SMALL,
+    Measure,
+    Numbers,
+    Part,
+    PartContext,
+    with_brought,
+)
+from asyncjob_bench.parts.runner import PARTS, Runner
 
 
 class FakeSite:
@@ -95,3 +102,20 @@ def test_a_part_that_fails_costs_the_others_nothing() -> None:
     assert runner.results.failed == {"b": "7 of 8 jobs"}
     assert runner.results.medians == {"x": 2.0}
     assert "b: FAILED: 7 of 8 jobs" in sites.said
+
+
+def test_what_a_part_is_compared_with_comes_with_it_in_the_order_of_all() -> None:
+    parts = [part for part in PARTS if part.name in {"end-to-end", "peer", "arrays", "pickup"}]
+    assert with_brought(["pickup"], parts) == [part for part in parts if part.name == "pickup"]
+    assert with_brought(["arrays"], parts) == parts
+
+
+def test_every_part_that_another_brings_is_there() -> None:
+    names = {part.name for part in PARTS}
+    assert {name for part in PARTS for name in part.brings} <= names
+
+
+def test_a_run_of_arrays_has_all_that_their_bars_need() -> None:
+    found = {part.name for part in with_brought(["arrays"], PARTS)}
+    assert found >= {"end-to-end", "peer", "pickup", "array-pickup", "array-kills"}
+    assert found >= {"array-memory", "array-writes"}

@@ -74,6 +74,13 @@ BARS = {
     "parked_requests": "= 0",
     "signal_p50_ratio": "≤ 5",
     "plain_alloc_ratio": "≤ 1.01",
+    "array_items_over_jobs": "≥ 20",
+    "array_items_over_peer": "≥ 4",
+    "array_writes_per_1000": "≤ 20",
+    "array_live_objects": "≤ 50",
+    "array_operator_rss_ratio": "≤ 1.1",
+    "array_repeated_s": "≤ 2 s",
+    "array_plain_pickup_ratio": "≤ 2",
 }
 CEILING = {
     "raw_cores_busy": "≥ 0.95",

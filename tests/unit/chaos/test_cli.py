@@ -87,7 +87,7 @@ def test_a_run_of_some_cells_completes_the_table_of_an_earlier_one(
     done = chaos(out, "--cells=poison/long,stop-long/plain", "--merge")
     assert done.exit_code == 0
     cells = [cell["cell"] for cell in json.loads(out.read_text())["cells"]]
-    assert cells == ["stop-long/plain", "poison/plain", "poison/long"]
+    assert cells == ["stop-long/plain", "poison/plain", "poison/long", "poison/waits"]
 
 
 def test_a_cell_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ def test_a_cell_is_found_by_its_name_and_a_fault_means_all_its_loads() -> None:
         "stop-long/plain",
         "poison/plain",
         "poison/long",
+        "poison/waits",
     ]
     with pytest.raises(KeyError):
         named(["stop-long/none"])

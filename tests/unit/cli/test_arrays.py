@@ -123,6 +123,8 @@ def test_items_come_from_a_file_or_stdin(
         (["-f", "gone.jsonl"], "", "gone.jsonl: No such file"),
         (["-f", "-"], json.dumps([1] * 10_001), f"10,001 items are more than 10,000; {WAY_OUT}"),
         (["-f", "-"], json.dumps(["x" * 300_000]), "items.inline: "),
+        (["--count", "9", "--skip", "9"], "", "items.skip: there is no item 9: the last one is 8"),
+        (["--count", "9", "--skip", "some"], "", "items.skip: "),
     ],
 )
 def test_a_mistake_names_the_field_and_the_way_out_and_submits_nothing(
@@ -147,6 +149,13 @@ def test_items_may_be_in_a_store_and_are_counted_there(shell: Shell) -> None:
     ]
     said = shell("array", "wait", "a").stderr
     assert said.splitlines() == ["a Pending counting its items", "a Succeeded 0% of 0 items"]
+
+
+def test_items_that_are_done_already_are_named(shell: Shell) -> None:
+    shell.ok("array", "submit", "thumb", "--count", "9", "--skip", "0-3,7")
+    shell.ok("array", "submit", "thumb", "--from", "s3://b/a.csv", "--skip", "5")
+    shell.ok("array", "submit", "thumb", "-f", "-", "--skip", "0", stdin="[1, 2]")
+    assert [one.items.skip for one in shell.jobs.submitted_arrays] == ["0-3,7", "5", "0"]
 
 
 def test_items_of_too_many_bytes_are_told_to_be_a_file(shell: Shell) -> None:
@@ -250,11 +259,13 @@ def test_one_is_shown_with_its_errors_and_what_to_do_next(shell: Shell) -> None:
     shell.jobs.all_arrays["thumbs"] = failed()
     said = shell.ok("array", "get", "thumbs")
     assert "thumbs   Failed 100%\n  ItemsFailed\n" in said
-    assert "Items       1,000: 996 succeeded, 4 failed, 0 to do" in said
+    assert "Items       1,000: 996 succeeded, 4 failed, 0 to do\n" in said
     assert "Failed      17,400-402" in said
     assert "17     ValueError   Internal   no such image" in said
     assert "took 1m" in said
     assert "asyncjob array redrive thumbs" in said
+    shell.jobs.all_arrays["thumbs"] = failed().model_copy(update={"skipped": 900})
+    assert "4 failed, 0 to do; 900 were done before\n" in shell.ok("array", "get", "thumbs")
     shell.jobs.all_arrays["thumbs"] = running()
     said = shell.ok("array", "get", "thumbs")
     assert "Rate        4/s" in said

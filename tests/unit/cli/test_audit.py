@@ -73,6 +73,7 @@ def test_programs_get_all_that_is_known(
         "to": "2026-11-23T12:02:12.000Z",
         "versions": 3,
         "jobs": 1,
+        "arrays": 0,
         "attempts": {"Claimed": 1, "LeaseExpired": 1},
         "gaps": [],
         "complete": True,

@@ -204,6 +204,58 @@ CHECKPOINT_ORDER: Final = AuditRule(
     Evidence.HANDLER_RECORD,
 )
 
+ARRAY_CREATED: Final = AuditRule(
+    "array.created", "A new array is Pending, and nothing of it is cut or counted."
+)
+ARRAY_TRANSITION: Final = AuditRule(
+    "array.transition",
+    "The phase of an array changes only from Pending to Running, from either to an end, and by a "
+    "redrive from Failed to Running, or to Pending if no chunk was cut; none succeeds that has not "
+    "run its items.",
+)
+ARRAY_SPEC: Final = AuditRule(
+    "array.spec",
+    "Only the control fields of an array's spec change; cancel is never taken back, redrive never "
+    "shrinks.",
+)
+ARRAY_COUNTS: Final = AuditRule(
+    "array.counts",
+    "next, succeeded, generation and redrives never shrink, failed only by a redrive, and total "
+    "never changes once it is known.",
+)
+ARRAY_ITEMS: Final = AuditRule(
+    "array.items",
+    "Each item is in one place: done, failed, in an open chunk, to be run again, or not cut yet; "
+    "and the counts add up to total.",
+)
+ARRAY_ONCE: Final = AuditRule(
+    "array.once",
+    "An item counts once, as done or as failed, by the write that takes its chunk off the list; "
+    "only a redrive takes failed ones back.",
+)
+ARRAY_FINAL: Final = AuditRule(
+    "array.final",
+    "An array that has ended has its completion time and condition and no open chunk, another one "
+    "neither time nor condition; its status no longer changes, but by the redrive of a failed one.",
+)
+ARRAY_RESERVED: Final = AuditRule(
+    "array.reserved",
+    "A chunk is listed in its array before it is created, and never created again once it is off "
+    "the list; generation counts them, and the items of one never change.",
+)
+ARRAY_CHUNK_ENDED: Final = AuditRule(
+    "array.chunk-ended", "Items count only once their chunk has ended."
+)
+ARRAY_PARALLELISM: Final = AuditRule(
+    "array.parallelism",
+    "At no time are there more chunks of an array than twice its parallelism.",
+)
+ARRAY_LEFTOVER: Final = AuditRule(
+    "array.leftover",
+    "No chunk is there ten minutes after its array has ended or is gone, beside the time it has to "
+    "stop.",
+)
+
 AUDIT_RULES: Final = (
     VERSION_ORDER,
     JOB_CREATED,
@@ -237,5 +289,16 @@ AUDIT_RULES: Final = (
     SCHEDULE_OVERLAP,
     SCHEDULE_SETTLED,
     RETENTION_FLOOR,
+    ARRAY_CREATED,
+    ARRAY_TRANSITION,
+    ARRAY_SPEC,
+    ARRAY_COUNTS,
+    ARRAY_ITEMS,
+    ARRAY_ONCE,
+    ARRAY_FINAL,
+    ARRAY_RESERVED,
+    ARRAY_CHUNK_ENDED,
+    ARRAY_PARALLELISM,
+    ARRAY_LEFTOVER,
 )
 """All rules, in the order of the reference."""

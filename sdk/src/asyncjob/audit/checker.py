@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from asyncjob.audit import catalog, job_rules
+from asyncjob.audit.arrays.array_chunks import ArrayChecker
 from asyncjob.audit.catalog import Broken, Violation
 from asyncjob.audit.evidence import AuditLog, HandlerRecord
 from asyncjob.audit.evidence_rules import EvidenceChecker
@@ -20,7 +21,7 @@ from asyncjob.audit.job_version import JobVersion, cached_epoch_of, epoch_of, re
 from asyncjob.audit.queue_rules import QueueChecker
 from asyncjob.audit.retention_rules import Deletion, RetentionChecker, RetentionFloors
 from asyncjob.json_types import JsonObject, child, text
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES
 
 MAX_KEPT: Final = 100
 """Violations kept of each rule; the others are counted."""
@@ -66,6 +67,7 @@ class HistoryReport:
 
     versions: int = 0
     jobs: int = 0
+    arrays: int = 0
     gaps: list[Gap] = field(default_factory=list)
     complete: bool = False
     """Whether the recording was ended in good order."""
@@ -123,6 +125,7 @@ class HistoryChecker:
         self._keys = KeyChecker()
         self._schedules = ScheduleChecker()
         self._queues = QueueChecker()
+        self._arrays = ArrayChecker()
         self._evidence = EvidenceChecker(
             audit_log,
             handlers,
@@ -141,6 +144,8 @@ class HistoryChecker:
         ended = min(report.ended, self._jobs_until)
         self._add(self._keys.on_end(ended))
         self._add(self._queues.on_end(ended))
+        self._add(self._arrays.on_end(ended))
+        report.arrays = self._arrays.seen
         self._add(self._evidence.on_end(self._complete_since, ended, report.namespace))
         report.unjudged = self._retention.unjudged + self._evidence.unjudged
         return report
@@ -195,6 +200,8 @@ class HistoryChecker:
         elif resource == QUEUES:
             self._retention.on_queue(obj, event=event)
             self._add(self._queues.on_queue(obj, at, event=event))
+        elif resource == ARRAYS:
+            self._add(self._arrays.on_array(obj, at, event=event))
         elif resource == CRON_JOBS and event == "DELETED":
             self._schedules.on_schedule_deleted(obj)
         elif resource == CRON_JOBS:
@@ -213,12 +220,16 @@ class HistoryChecker:
             self._queues.jobs_complete = False
         elif resource == QUEUES:
             self._queues.begin_list()
+        elif resource == ARRAYS:
+            self._arrays.begin_list()
 
     def _end_list(self, resource: str, at: float) -> None:
         self._listing.discard(resource)
         self._last_seen[resource] = at
         if resource == QUEUES:
             self._queues.end_list(at)
+        elif resource == ARRAYS:
+            self._arrays.end_list(at)
         if resource != JOBS:
             return
         gone = [key for key, job in self._jobs.items() if job.listed_in != self._lists[JOBS]]
@@ -270,6 +281,8 @@ class HistoryChecker:
         self._broken(job_rules.check_version(now), now)
         self._evidence.on_first(now)
         self._take_in_groups(None, now, created=created)
+        if now.array_uid:
+            self._add(self._arrays.on_chunk(None, now, created=created))
         self._queues.on_version(None, now)
 
     def _take_across_gap(self, state: _JobState, now: JobVersion) -> None:
@@ -285,6 +298,8 @@ class HistoryChecker:
         if was.phase == _RUNNING and now.claim != was.claim:
             self._evidence.on_unclear_end(was)
         self._take_in_groups(was, now, created=False)
+        if was.array_uid or now.array_uid:
+            self._add(self._arrays.on_chunk(was, now, created=False, exact=False))
         self._queues.on_version(was, now, exact=False)
 
     def _take_next(self, state: _JobState, now: JobVersion, obj: JsonObject) -> None:
@@ -312,6 +327,8 @@ class HistoryChecker:
         self._broken(self._check_takeover(state, was, now), now, was)
         self._broken(self._evidence.on_change(was, now, obj), now, was)
         self._take_in_groups(was, now, created=False)
+        if was.array_uid or now.array_uid:
+            self._add(self._arrays.on_chunk(was, now, created=False))
         self._queues.on_version(was, now)
 
     def _take_in_groups(self, was: JobVersion | None, now: JobVersion, *, created: bool) -> None:
@@ -326,6 +343,8 @@ class HistoryChecker:
         self._add(self._retention.on_deleted(job, deletion))
         self._keys.on_deleted(job)
         self._schedules.on_deleted(job)
+        if job.array_uid:
+            self._add(self._arrays.on_chunk_deleted(job, deletion.at, in_gap=deletion.in_gap))
         self._queues.on_deleted(job)
 
     def _is_by_operator(self, job: JobVersion, at: float) -> bool | None:

@@ -35,6 +35,8 @@ CONTROL_FIELDS: Final = frozenset(
 GATE_FIELDS: Final = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
 FINISHED: Final = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
 
+_CHUNK_TYPES: Final = ("/items", "/index")
+
 _LEASE_FIELDS: Final = ("holder", "holderUID", "worker", "acquireTime", "durationSeconds")
 _TOO_DEEP: Final = "nested too deeply"
 STEADY_FIELDS: Final = ("effective", "error", "startTime", "firstStartTime", "result", "resultRef")
@@ -88,8 +90,11 @@ class JobVersion:
     concurrency_key: str
     keys: JobKeys
     run: ScheduledRun | None
-    is_chunk: bool
-    """Whether it is a chunk of an array, which is deleted once its items are counted."""
+    array_uid: str
+    """UID of the array that it is a chunk of; empty for any other job."""
+
+    is_item_chunk: bool
+    """Whether it is of a type that only chunks have; a label can be given to any job."""
 
     fixed: int
     """All of the spec that must not change."""
@@ -136,6 +141,11 @@ class JobVersion:
     """Phase of the newest entry of the history."""
 
     @property
+    def is_chunk(self) -> bool:
+        """Whether it is a chunk of an array, which is deleted once its items are counted."""
+        return bool(self.array_uid)
+
+    @property
     def finished(self) -> bool:
         """Whether nothing more happens to it without a person."""
         return self.phase in FINISHED
@@ -174,7 +184,8 @@ def read_job_version(obj: JsonObject, seen: float, written: float) -> JobVersion
         concurrency_key=text(spec, "concurrencyKey"),
         keys=_read_keys(meta, spec),
         run=_read_run(meta),
-        is_chunk=ARRAY_LABEL in child(meta, "labels"),
+        array_uid=intern(text(child(meta, "labels"), ARRAY_LABEL)),
+        is_item_chunk=text(spec, "type").endswith(_CHUNK_TYPES),
         fixed=hash_of({name: value for name, value in spec.items() if name not in CONTROL_FIELDS}),
         cancel=flag(spec, "cancel"),
         suspend=flag(spec, "suspend"),

@@ -11,7 +11,7 @@ from typing import Final
 from asyncjob.deep_json import is_deeper
 from asyncjob.free_json import canonical_json, digest
 from asyncjob.json_types import Json, JsonObject, as_object, child, items, text
-from asyncjob.names import CRON_JOBS, JOBS
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS
 
 DIGEST_LENGTH: Final = 32
 DIGEST_KEY: Final = "asyncjob.dev/digest"
@@ -41,6 +41,8 @@ def recorded_object(obj: JsonObject, resource: str, *, whole: bool) -> JsonObjec
         if "jobTemplate" in spec:
             spec["jobTemplate"] = digest_in_place(spec["jobTemplate"])
         return {**kept, "spec": spec, "status": child(obj, "status")}
+    if resource == ARRAYS:
+        return {**kept, **_recorded_array(obj, whole=whole)}
     for part, fields in _FREE_FIELDS.items():
         value: dict[str, Json] = dict(child(obj, part))
         if resource == JOBS:
@@ -50,6 +52,14 @@ def recorded_object(obj: JsonObject, resource: str, *, whole: bool) -> JsonObjec
                     value[name] = _recorded_entries(child(value, name), field, whole=whole)
         kept[part] = value
     return kept
+
+
+def _recorded_array(obj: JsonObject, *, whole: bool) -> JsonObject:
+    spec = dict(child(obj, "spec"))
+    source = dict(child(spec, "items"))
+    _hide(spec, ("payload",), whole=whole)
+    _hide(source, ("inline",), whole=whole)
+    return {"spec": {**spec, "items": source}, "status": child(obj, "status")}
 
 
 def _recorded_entries(entries: JsonObject, field: str, *, whole: bool) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Records each version that watches of jobs, queues and cron jobs show.
+"""Records each version that watches of jobs, arrays, queues and cron jobs show.
 
 A connection that is lost is opened again at the last version, and nothing is missing. Where the API
 server no longer has what came after that version (410), everything is listed again, and the list
@@ -20,14 +20,18 @@ from asyncjob.audit.history_file import (
     RecordingScope,
 )
 from asyncjob.audit.recorded_object import recorded_object, status_written_at
+from asyncjob.errors import ApiError, ForbiddenError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.kube.informer import IncrementalEventHandler, WatchObserver, run_informer
 from asyncjob.kube.session import KubeSession
 from asyncjob.kube.watch import WatchEvent
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, collection_path
+from asyncjob.names import ARRAYS, CRON_JOBS, JOBS, QUEUES, collection_path
 
-RECORDED: Final = (QUEUES, CRON_JOBS, JOBS)
-"""What is recorded; queues and cron jobs as far as rules need them."""
+RECORDED: Final = (QUEUES, CRON_JOBS, ARRAYS, JOBS)
+"""What is recorded; all but jobs as far as rules need them."""
+
+IF_ALLOWED: Final = frozenset({ARRAYS})
+"""What is left out where it may not be listed, or is not installed: jobs can be judged alone."""
 
 MAX_WATCH_FAILURES: Final = 480
 """Watches in a row that may fail before a list is made in their place, which is a gap: the API
@@ -56,13 +60,25 @@ class HistoryRecorder:
         self._whole = scope.contents == WHOLE
         self._seen: dict[str, str] = {}
         self._away: set[str] = set()
+        self._resources: tuple[str, ...] = RECORDED
         self.gaps = 0
         """Lists after the first of each resource, and watches that were cut at the end."""
 
-    async def check_access(self) -> None:
-        """Raise what the API server answers to who may not list what is recorded."""
+    async def check_access(self) -> dict[str, ApiError]:
+        """Return what is left out, and why.
+
+        Raises what the API server answers to who may not list what has to be recorded.
+        """
+        left_out: dict[str, ApiError] = {}
         for resource in RECORDED:
-            await self._session.get(collection_path(self._namespace, resource), {"limit": "1"})
+            try:
+                await self._session.get(collection_path(self._namespace, resource), {"limit": "1"})
+            except (ForbiddenError, ObjectNotFoundError) as error:
+                if resource not in IF_ALLOWED:
+                    raise
+                left_out[resource] = error
+        self._resources = tuple(one for one in RECORDED if one not in left_out)
+        return left_out
 
     async def run(self, stopped: asyncio.Event, version: str, on_ready: Callable[[], None]) -> None:
         """Record until stopped; `version` is this program's, for the file's first line.
@@ -78,9 +94,9 @@ class HistoryRecorder:
                 "contents": self._scope.contents,
             },
         )
-        watching = _Countdown(len(RECORDED), on_ready)
+        watching = _Countdown(len(self._resources), on_ready)
         tasks = [
-            *(asyncio.create_task(self._watch(resource, watching)) for resource in RECORDED),
+            *(asyncio.create_task(self._watch(resource, watching)) for resource in self._resources),
             asyncio.create_task(self._flush_regularly()),
             asyncio.create_task(stopped.wait()),
         ]

@@ -73,9 +73,13 @@ class ItemsSource(Model):
     """JSONLines: a line is an item. CSV: a row is an item, by the names in the first row. Default:
     CSV if the name ends in .csv, else JSONLines."""
 
+    version: Annotated[str, Field(min_length=1, max_length=MAX_VERSION_LENGTH)] | None = None
+    """The version that items.skip is about, as status.index.version has it: the array fails if the
+    file has another one. Default: any."""
+
 
 class ArrayItems(Model):
-    """The items. Set exactly one field."""
+    """The items. Set exactly one of count, inline and from."""
 
     count: Annotated[int, Field(ge=1, le=MAX_ITEMS)] | None = None
     """Number of items; the handler gets the number of the item, from 0."""
@@ -87,6 +91,10 @@ class ArrayItems(Model):
 
     from_: ItemsSource | None = Field(default=None, alias="from")
     """A file whose records are the items. It must not change while the array runs."""
+
+    skip: ItemNotation | None = None
+    """Numbers of items that are done already: `0-399,402`. They are not run, and count as
+    succeeded."""
 
 
 class ArrayOptions(Model):

@@ -16,6 +16,7 @@ from asyncjob.cli.backup.plan import RestorePlan
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items, opt_text, text
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.arrays.skipped_items import remaining_items, unskipped_items
 from asyncjob.lifecycle.job_view import called
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
@@ -47,6 +48,7 @@ class RestoreNote(StrEnum):
     SIGNALS = "signals"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
+    ITEMS_AGAIN = "items-again"
 
 
 RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
@@ -59,6 +61,7 @@ RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
     RestoreNote.SIGNALS: "signals are left out: the new job waits for them again",
     RestoreNote.TRIGGER: "trigger is left out: it was processed, or must be requested again",
     RestoreNote.BACKFILL: "backfill is left out: its remaining runs must be requested again",
+    RestoreNote.ITEMS_AGAIN: "items that are done and cannot be listed run again",
 }
 
 
@@ -295,8 +298,19 @@ def _array_spec(
 ) -> tuple[JsonObject, _Notes]:
     spec = child(obj, "spec")
     left = {name: spec[name] for name in spec if name not in {"redrive", "dependsOn"}}
+    items, notes = _array_items(obj, record, context)
     waits, remarks = _depends_on(obj, record, context)
-    return {**left, **waits, "suspend": True}, remarks
+    return {**left, **waits, "items": items, "suspend": True}, [*notes, *remarks]
+
+
+def _array_items(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> tuple[JsonObject, _Notes]:
+    if context.plan.selection.all_items:
+        return unskipped_items(obj), []
+    left, again = remaining_items(obj)
+    detail = f"{record.key.name}: {again}"
+    return left, [(RestoreNote.ITEMS_AGAIN, detail)] if again else []
 
 
 def _job_spec(

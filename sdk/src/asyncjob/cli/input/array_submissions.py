@@ -109,6 +109,12 @@ array_options: Final[Callable[[Callback], Callback]] = combine_options(
             type=click.Choice([one.value for one in RecordFormat], case_sensitive=False),
             help="Format of --from, where its name does not say it.",
         ),
+        section_option(
+            "--skip",
+            section=LIMIT_SECTION,
+            metavar="ITEMS",
+            help="Numbers of items that are done already: 0-399,402.",
+        ),
         section_option("--name", type=NameParam(None), help="The array's name; else generated."),
         section_option(
             "--queue", "-q", metavar="QUEUE", help="Queue of the chunks.  [default: default]"

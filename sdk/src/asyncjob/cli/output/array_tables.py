@@ -146,7 +146,8 @@ def _facts(array: ArrayInfo, now: datetime) -> Iterator[tuple[str, str]]:
     yield (
         "Items",
         f"{array.total:,}: {array.succeeded:,} succeeded, {array.failed:,} failed, "
-        f"{array.total - array.done:,} to do",
+        f"{array.total - array.done:,} to do"
+        + (f"; {array.skipped:,} were done before" if array.skipped else ""),
     )
     if status and status.failed_items:
         yield "Failed", truncate(status.failed_items, SHOWN_CHARACTERS)

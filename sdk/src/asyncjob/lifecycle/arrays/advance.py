@@ -21,6 +21,12 @@ from asyncjob.lifecycle.arrays.observed import (
     ObservedArray,
 )
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.skipped_items import (
+    changed_file,
+    count_skipped,
+    pass_skipped,
+    take_next,
+)
 from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 
@@ -113,6 +119,8 @@ def _stop_reason(array: ArrayView, state: ArrayState) -> tuple[ArrayReason, str]
     """Return why no further chunk is cut, if none is."""
     if state.reason is ArrayReason.ITEMS_UNREADABLE:
         return state.reason, state.message
+    if changed := changed_file(array, state):
+        return ArrayReason.ITEMS_UNREADABLE, changed
     if state.failed_unlisted:
         return (
             ArrayReason.TOO_SCATTERED,
@@ -134,7 +142,8 @@ def _cut(observed: ObservedArray, state: ArrayState, now: str) -> ArrayState:
         entry.name in {one.name for one in state.open} for entry in array.state.open
     )
     room = min(array.parallelism - len(state.open), 2 * array.parallelism - objects)
-    before, size = state, _chunk_size(array, state)
+    before, state = state, pass_skipped(array, state)
+    size = _chunk_size(array, state)
     while room > 0:
         cut = _next_items(array, state, size)
         if cut is None:
@@ -159,9 +168,10 @@ def _cut(observed: ObservedArray, state: ArrayState, now: str) -> ArrayState:
 def _chunk_size(array: ArrayView, state: ArrayState) -> int:
     if array.chunk_size is not None:
         return array.chunk_size
-    size, left = state.chunk_size or INITIAL_SIZE, state.total - state.next + len(state.requeued)
+    skipped = count_skipped(array.skip, state.next, state.total)
+    left = state.total - state.next - skipped + len(state.requeued)
     item_bytes = array.inline_bytes / max(array.count, 1)
-    return bounded_size(size, left, array.parallelism, item_bytes)
+    return bounded_size(state.chunk_size or INITIAL_SIZE, left, array.parallelism, item_bytes)
 
 
 def _next_items(
@@ -175,8 +185,7 @@ def _next_items(
         items = state.requeued.first_items(size, MAX_CHUNK_RANGES)
         return replace(state, requeued=state.requeued - items), items, False
     if state.next < state.total:
-        end = min(state.next + size, state.total)
-        return replace(state, next=end), ItemRanges.between(state.next, end), False
+        return *take_next(array, state, size, MAX_CHUNK_RANGES), False
     return None
 
 

@@ -123,6 +123,12 @@ class ArrayView:
     count: int
     """Number of items that the spec names; 0 while they are in a file."""
 
+    skip: ItemRanges
+    """Items that are not run, because they are done."""
+
+    file_version: str
+    """What version of the file `skip` is about; empty: of whichever it has."""
+
     inline_bytes: int
     """Bytes of the items that stand in the array, as JSON."""
 
@@ -191,6 +197,8 @@ def read_array(obj: JsonObject) -> ArrayView:
         queue=text(spec, "queue", "default"),
         items_file=read_items_file(child(source, "from")) if "from" in source else None,
         count=count,
+        skip=ItemRanges.parse(text(source, "skip")),
+        file_version=text(child(source, "from"), "version"),
         inline_bytes=(inline_bytes := _size(source.get("inline"))),
         large=inline_bytes + _size(spec.get("payload")) > LARGE_BYTES,
         chunk_size=opt_integer(spec, "chunkSize"),

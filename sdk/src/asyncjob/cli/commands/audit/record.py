@@ -43,11 +43,11 @@ def record(
     seconds: int | None,
     connection: ConnectionOptions,
 ) -> None:
-    """Record every version of every job in FILE, until Ctrl-C or SIGTERM.
+    """Record every version of every job and array in FILE, until Ctrl-C or SIGTERM.
 
     Writes JSON lines, packed if FILE ends with .gz, readable only by you; - is stdout. Queues and
-    cron jobs are recorded too. Takes the right to list and watch all three. `audit check` judges
-    what was recorded.
+    cron jobs are recorded too. Takes the right to list and watch all four; without that to arrays
+    the others are recorded. `audit check` judges what was recorded.
 
     \b
       asyncjob audit record -A history.jsonl.gz
@@ -88,7 +88,8 @@ async def _record(
             loop.add_signal_handler(signum, stopped.set)
         async with KubeSession(access, field_manager="asyncjob-cli") as session:
             recorder = HistoryRecorder(session, writer, scope, cli.now)
-            await recorder.check_access()
+            for resource, error in (await recorder.check_access()).items():
+                note(f"{resource} are not recorded, and their rules not judged: {error}")
             if seconds is not None:
                 loop.call_later(seconds, stopped.set)
             await recorder.run(stopped, __version__, lambda: note(f"recording {scope}"))

@@ -29,7 +29,8 @@ def report_lines(report: HistoryReport, *, colour: bool = False) -> Iterator[str
     where = "all namespaces" if report.namespace == "*" else f"namespace {report.namespace}"
     spent = f"{_time_text(report.began)} to {_time_text(report.ended)}"
     versions, jobs = counted(report.versions, "version"), counted(report.jobs, "job")
-    yield f"{versions} of {jobs} of {one_line(where)}, {spent}"
+    arrays = f" and {counted(report.arrays, 'array')}" if report.arrays else ""
+    yield f"{versions} of {jobs}{arrays} of {one_line(where)}, {spent}"
     broken = counted(report.counts.total(), "violation")
     yield f"{broken} of {counted(len(report.counts), 'rule')}" if report.counts else "no violation"
 
@@ -74,6 +75,7 @@ def report_json(report: HistoryReport) -> dict[str, Json]:
         "to": _time_text(report.ended),
         "versions": report.versions,
         "jobs": report.jobs,
+        "arrays": report.arrays,
         "attempts": dict(sorted(report.ends.items())),
         "gaps": [
             {

@@ -1,0 +1,1 @@
+"""Histories of arrays: made by hand, good and broken, and changes that break a recorded one."""
