@@ -205,7 +205,7 @@ def _explain(case: DecisionInput, reason: Reason, message: str) -> Decision:
     told = text(case.record.status, "reason"), text(case.record.status, "message")
     if told == (reason, message):
         return None
-    return {"reason": reason, "message": message, "lastUpdateTime": case.clock.text}
+    return {"reason": reason.value, "message": message, "lastUpdateTime": case.clock.text}
 
 
 def _promote_scheduled(case: DecisionInput) -> Decision:
