@@ -168,6 +168,9 @@ chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 
 	  $(call switched,SMALL,--small) $(call given,SEED,--seed) $(call given,BURST,--burst) $(call given,OUT,--out) \
 	  $(call switched,MERGE,--merge)
 
+array-kills: $(STAMP) tools ## an array while workers, leader, gateway and API server are killed; each item counts once; minutes (ITEMS=n ROUNDS=n)
+	@$(BIN)/python -m asyncjob_chaos.array_kills $(call given,ITEMS,--items) $(call given,ROUNDS,--rounds)
+
 bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet fifty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(call switched,REPORT_ONLY,--report-only)
 

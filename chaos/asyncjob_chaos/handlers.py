@@ -5,6 +5,7 @@ monotonic clock, which no fault changes.
 """
 
 import asyncio
+import functools
 import os
 import signal
 import tempfile
@@ -13,14 +14,20 @@ from typing import Any, Final
 
 import orjson
 
-from asyncjob import JobContext, WorkerApp
+from asyncjob import ItemContext, JobContext, WorkerApp
 from asyncjob.models.base import RetryPolicy
 
 PLAIN: Final = "chaos.plain"
 LONG: Final = "chaos.long"
 POISON: Final = "chaos.poison"
 HOG: Final = "chaos.hog"
+NOTED_ITEM: Final = "chaos.noted-item"
+ITEM_CONCURRENCY: Final = 8
 TRACE_VARIABLE: Final = "ASYNCJOB_CHAOS_TRACE"
+BEGAN: Final = ".began"
+DONE: Final = ".done"
+"""What the trace's name has behind it where items note that they begin, and that they are done."""
+
 SCRATCH_BYTES: Final = 1 << 16
 LEASE_SECONDS: Final = 5
 """The shortest that a job may have: faults need not last long to outlast it."""
@@ -99,3 +106,23 @@ async def hog(job: JobContext, payload: Any) -> dict[str, int]:
     await asyncio.sleep(payload["seconds"])
     trace(job, "effect")
     return {"bytes": len(taken)}
+
+
+@app.item_handler(NOTED_ITEM, concurrency=ITEM_CONCURRENCY)
+async def noted_item(job: ItemContext, _: Any) -> None:
+    """Take as long as the array says, and note both ends: a kill loses nothing of it."""
+    shared: Any = job.payload
+    _note(BEGAN, job.number)
+    await asyncio.sleep(shared["seconds"])
+    _note(DONE, job.number)
+
+
+def _note(kind: str, number: int) -> None:
+    at = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    os.write(_notes(kind), f"{os.getpid()} {number} {at}\n".encode())
+
+
+@functools.cache
+def _notes(kind: str) -> int:
+    path = os.environ[TRACE_VARIABLE] + kind
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -111,6 +111,7 @@ class FaultTarget:
         self.disk: SmallDisk | None = None
         self.trace = folder / "trace.jsonl"
         self.history = folder / "history.jsonl"
+        self.gateway_url = ""
         self.burst = 2_000
         """How many jobs a burst has."""
 
@@ -230,7 +231,7 @@ class FaultTarget:
         self._prepare(pods)
         for name in OPERATORS:
             self._start_operator(name)
-        port = self._start_gateway()
+        self.gateway_url = f"http://127.0.0.1:{self._start_gateway()}"
         for name in WORKERS:
             self._start_worker(name)
         self._start_recorder()
@@ -242,7 +243,7 @@ class FaultTarget:
             self.namespace,
             QUEUE,
             str(self.plane.kubeconfig),
-            f"http://127.0.0.1:{port}",
+            self.gateway_url,
         )
         self._stack.callback(self._load.close)
         self._load.start()

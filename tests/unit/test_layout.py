@@ -34,7 +34,6 @@ SMALL = {
     "asyncjob_gateway.dashboard.pages.cron_jobs": "one module per page",
     "asyncjob_gateway.routes.health": "one module per group of endpoints",
     "asyncjob_bench.parts.large_jobs": "one module per part of the benchmark",
-    "asyncjob_bench.stats.item_notes": "what items noted, read and tested without a run",
     "asyncjob_chaos.faults.crowds": "one module per family of faults",
     "asyncjob_chaos.tools.etcd": "speaks to etcd; knows neither faults nor their target",
     "asyncjob_chaos.tools.tokens": "signs tokens; knows neither faults nor their target",
