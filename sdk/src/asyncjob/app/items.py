@@ -28,6 +28,7 @@ from asyncjob.app.error_report import (
 from asyncjob.app.errors import Fail, HandlerExitError
 from asyncjob.app.handler import Handler, HandlerError, Isolation, build_handler
 from asyncjob.app.item_files import BrokenRecord, ItemValue, read_items
+from asyncjob.app.item_results import DroppedResults, KeptResults, ResultsRefused
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import (
     CHUNK_TYPE_SUFFIX,
@@ -49,6 +50,7 @@ from asyncjob.lifecycle.policy import (
     resolve_policy,
     retry_delay,
 )
+from asyncjob.offload.errors import OffloadError
 
 MAX_ITEM_CONCURRENCY: Final = 64
 """Items of one chunk at a time. It bounds the gaps between items that are done, which an array has
@@ -196,6 +198,7 @@ class _ChunkRun:
         self._done: list[int] = []
         self._failed: list[int] = []
         self._errors = list(self._known.errors)
+        self._results = self._open_results()
         self._threads: ThreadPoolExecutor | None = None
         self._flushed = 0
 
@@ -211,15 +214,28 @@ class _ChunkRun:
                 # No task that sleeps: the test kit lets time pass while there is one, and it may
                 # pass only if the items themselves sleep.
                 while (await asyncio.wait(lanes, timeout=FLUSH_SECONDS))[1]:
+                    await self._results.save()
                     self._flush()
+            await self._results.finish()
         finally:
+            await self._results.save_last()
             self._flush()
             if self._threads is not None:
                 self._threads.shutdown(wait=False)
             await feed.close()
-        if feed.error is not None:
-            raise feed.error
+        if (error := self._results.error or feed.error) is not None:
+            raise error
         return self._report().result()
+
+    def _open_results(self) -> DroppedResults | KeptResults:
+        """Return where results go. Raises ResultsRefused for where they may not go."""
+        target = self._work.results
+        if target is None:
+            return DroppedResults(self._done.append)
+        try:
+            return KeptResults(self._job, target, self._handler, self._done.append)
+        except OffloadError as error:
+            raise ResultsRefused(f"results: {error}", category=Category.VALIDATION) from error
 
     async def _items(self) -> AsyncGenerator[tuple[int, ItemValue], None]:
         """Yield the items that no earlier attempt has run, and their values."""
@@ -237,12 +253,10 @@ class _ChunkRun:
         """Run items one by one, and let others have the event loop after each turn of seconds."""
         clock = asyncio.get_running_loop().time
         turn_ends = clock() + turn
-        while (numbered := await feed.next_item()) is not None:
+        while await self._results.room() and (numbered := await feed.next_item()) is not None:
             item, value = numbered
             error = await self._run_item(item, value)
-            if error is None:
-                self._done.append(item)
-            else:
+            if error is not None:
                 self._failed.append(item)
                 self._errors = [*self._errors, error][-ERRORS_KEPT:]
             if clock() >= turn_ends:
@@ -287,7 +301,8 @@ class _ChunkRun:
         limit = work.item_timeout_seconds
         try:
             async with asyncio.timeout(limit):
-                await self._call(arguments)
+                result = await self._call(arguments)
+            self._results.add(item, result)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -301,15 +316,14 @@ class _ChunkRun:
             return to_error_report(error, self._categories)
         return None
 
-    async def _call(self, arguments: tuple[object, ...]) -> None:
+    async def _call(self, arguments: tuple[object, ...]) -> object:
         if self._threads is None:
-            await self._function(*arguments)
-            return
+            return await self._function(*arguments)
         future = asyncio.get_running_loop().run_in_executor(
             self._threads, _guarded, self._function, arguments
         )
         try:
-            await asyncio.shield(future)
+            return await asyncio.shield(future)
         except asyncio.CancelledError:
             # A thread cannot be interrupted: the item is to see that it is cancelled, and return.
             await asyncio.wait({future})
@@ -366,9 +380,9 @@ class _ItemFeed:
         await self._items.aclose()
 
 
-def _guarded(function: Callable[..., Any], arguments: tuple[object, ...]) -> None:
+def _guarded(function: Callable[..., Any], arguments: tuple[object, ...]) -> object:
     """Call a sync item handler; what would end the thread's pool is an error like any other."""
     try:
-        function(*arguments)
+        return function(*arguments)
     except (SystemExit, KeyboardInterrupt) as ending:
         raise HandlerExitError(f"the item handler raised {type(ending).__name__}") from None

@@ -12,7 +12,7 @@ from asyncjob.lifecycle.arrays.chunks import chunk_name
 from asyncjob.lifecycle.arrays.counting import count_chunk, return_chunk
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ObservedArray
-from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.phases import STORE_REASONS, ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 
@@ -63,8 +63,8 @@ def _settle(observed: ObservedArray, state: ArrayState, entry: OpenChunkEntry) -
 def _explain(array: ArrayView, state: ArrayState) -> ArrayState:
     if array.cancel:
         return replace(state, reason=ArrayReason.CANCEL_REQUESTED, message="")
-    if array.suspend and state.reason is not ArrayReason.ITEMS_UNREADABLE:
-        # Where the items cannot be read nothing is cut in any case, and has to be remembered.
+    if array.suspend and state.reason not in STORE_REASONS:
+        # Where a store fails nothing is cut in any case, and has to be remembered.
         return replace(
             state, reason=ArrayReason.SUSPENDED, message="no chunk is created or claimed"
         )
@@ -75,7 +75,7 @@ def _explain(array: ArrayView, state: ArrayState) -> ArrayState:
 
 def _stop_reason(array: ArrayView, state: ArrayState) -> tuple[ArrayReason, str] | None:
     """Return why no further chunk is cut, if none is."""
-    if state.reason is ArrayReason.ITEMS_UNREADABLE:
+    if state.reason is not None and state.reason in STORE_REASONS:
         return state.reason, state.message
     if state.failed_unlisted:
         return (

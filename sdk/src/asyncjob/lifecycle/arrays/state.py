@@ -124,6 +124,9 @@ class ArrayView:
     parent_uid: str
     """UID of the job that has submitted it; empty if none has."""
 
+    results_uri: str
+    """Folder that results go to, as the spec names it; empty if they are not kept."""
+
     state: ArrayState
     status: JsonObject
 
@@ -172,6 +175,7 @@ def read_array(obj: JsonObject) -> ArrayView:
         redrive=integer(spec, "redrive"),
         ttl_seconds_after_finished=opt_integer(spec, "ttlSecondsAfterFinished"),
         parent_uid=text(child(meta, "labels"), PARENT_LABEL),
+        results_uri=text(child(spec, "results"), "uri"),
         state=_read_state(status, count),
         status=status,
     )
