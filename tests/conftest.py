@@ -1,5 +1,6 @@
 """What holds for every test: nothing depends on how fast or from where the suite is run."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -79,6 +80,15 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def event_loops_only_by_who_runs_them() -> None:
+    """Have asyncio make no event loop of its own accord, which nobody would close.
+
+    What a killed process of a simulation leaves behind asks for one when it is freed.
+    """
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asyncjob.lifecycle.arrays.chunks import is_chunk_type
-from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.names import (
     CRON_JOB_LABEL,
     CRON_JOB_UID_LABEL,
@@ -27,6 +26,7 @@ from asyncjob_simulation.apiserver.storage import Change
 from asyncjob_simulation.clocks import true_time
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
+from asyncjob_simulation.gate_rules import CLOCK_TOLERANCE, ENDED, FINAL, GateRules, epoch
 from asyncjob_simulation.handlers import HandlerCalls, RecordedCall
 from asyncjob_simulation.history import History
 from asyncjob_simulation.processes import HEARTBEAT, MAIN, Process
@@ -34,11 +34,6 @@ from asyncjob_simulation.story import Recorder
 from asyncjob_worker.cli import WorkerExitCode
 
 Object = dict[str, Any]
-
-FINAL: Final = frozenset({"Succeeded", "Cancelled"})
-ENDED: Final = FINAL | {"DeadLetter"}
-CLOCK_TOLERANCE: Final = 7.0
-"""How early a calendar time may come: clocks of replicas may be off by 5 s, unnoticed."""
 
 ON_TIME_SECONDS: Final = 60.0
 """The deadline of a run whose cron job has none."""
@@ -126,11 +121,9 @@ class Invariants:
     """Until when the lease of each attempt lasted, as far as it was renewed, by UID and attempt."""
 
     _running: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    _outcomes: dict[str, str] = field(default_factory=dict)
-    """The last phase of each job that there was, by name."""
-
     _runs_of_schedules: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _history: History = field(init=False)
+    _gates: GateRules = field(init=False)
     _ended_at: dict[str, float] = field(default_factory=dict)
     """When each job ended last, by name."""
 
@@ -141,6 +134,7 @@ class Invariants:
 
     def __post_init__(self) -> None:
         self._history = History(true_time(self.loop))
+        self._gates = GateRules(lambda: true_time(self.loop))
 
     def broken(self, promise: str, about: str, words: str) -> None:
         """Take down that a promise was broken."""
@@ -183,7 +177,7 @@ class Invariants:
         if new is None:
             self._on_deleted(actor, old or {})
             return
-        self._outcomes[new["metadata"]["name"]] = (new.get("status") or {}).get("phase", "")
+        self._gates.take(new)
         if old is None:
             self._on_created(new)
         elif new.get("status") != old.get("status"):
@@ -222,7 +216,7 @@ class Invariants:
             if time in self._runs_of_schedules[schedule]:
                 self.broken("each scheduled time once", meta["name"], f"{time} is run again")
             self._runs_of_schedules[schedule].add(time)
-            self._check_lateness(meta, _epoch(time))
+            self._check_lateness(meta, epoch(time))
         if spec.get("deduplicationId"):
             self.recorder.count("job with a deduplication id")
 
@@ -259,7 +253,7 @@ class Invariants:
     # ---- claims
 
     def _on_claim(self, actor: str, job: Object, was: Object, status: Object) -> None:
-        meta, spec = job["metadata"], job["spec"]
+        meta = job["metadata"]
         name, uid, now = meta["name"], meta["uid"], self.loop.time()
         if status.get("attempt", 0) != was.get("attempt", 0) + 1:
             self.broken("attempts are counted", name, f"attempt {status.get('attempt')}")
@@ -270,23 +264,13 @@ class Invariants:
             if run.is_running and run.heeds_stops and not run.stood_still(now):
                 words = f"claimed by {actor} while attempt {run.attempt} runs in {run.process.name}"
                 self.broken("one live lease at a time", name, words)
-        self._check_gates(name, spec)
+        for promise, words in self._gates.broken_by_claim(job):
+            self.broken(promise, name, words)
         self._enter_queue(job)
 
     def _note_end_of_lease(self, uid: str, status: Object) -> None:
         lease = self._leases[uid]
         self._lease_ends[uid, status["attempt"]] = lease.renewed_at + lease.duration
-
-    def _check_gates(self, name: str, spec: Object) -> None:
-        not_before = spec.get("notBefore")
-        if not_before and _epoch(not_before) - true_time(self.loop) > CLOCK_TOLERANCE:
-            self.broken("not before its time", name, f"claimed before {not_before}")
-        for dependency in spec.get("dependsOn") or ():
-            wanted = ENDED if dependency.get("outcome") == "Any" else {"Succeeded"}
-            outcome = self._outcomes.get(dependency["name"], "none")
-            if outcome not in wanted:
-                words = f"claimed while {dependency['name']} is {outcome}"
-                self.broken("dependencies first", name, words)
 
     def _enter_queue(self, job: Object) -> None:
         for group, limit in self._groups(job):
@@ -495,7 +479,3 @@ class Invariants:
             self.broken(f"the audit's rule {rule}", name, words)
         elapsed = self.loop.time() - FIRST_MOMENT
         self.recorder.note("simulation", f"ends after {elapsed:.1f} s")
-
-
-def _epoch(text: str) -> float:
-    return parse_timestamp(text).timestamp()

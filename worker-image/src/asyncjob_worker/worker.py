@@ -207,7 +207,8 @@ class Worker:
         await asyncio.Event().wait()
 
     def _restart(self) -> None:
-        self._needs_restart = True
+        # Who was asked to end before is not started again for what fails meanwhile.
+        self._needs_restart |= not self._drain.is_begun
         self._drain.begin(without_grace=True)
 
 
