@@ -1,4 +1,4 @@
-"""Files of arrays, as the runner of a handler reads and writes them: items in parts, and results."""
+"""Files of arrays as the runner of a handler sees them: items are read, results are written."""
 
 from typing import Final, NoReturn, Protocol
 
@@ -23,7 +23,7 @@ class Files(Protocol):
         """Return the bytes from `start` to before `end`."""
 
     def results(self, uri: str) -> ResultFolder:
-        """Return where results go, below a folder that they may go to."""
+        """Return a folder that results go to, if they may."""
 
 
 class _NoFiles:

@@ -1,7 +1,7 @@
 """What an item handler returns: it is stored before its item counts as done.
 
 An attempt of a chunk keeps the results of its last items in memory and writes them about once a
-second, whole, in place of what it wrote before, until the object is large enough for another to be
+second, in one object that is written whole each time, until it is large enough for another to be
 begun. So there is about one object for a chunk, and it holds whatever the checkpoint says is done.
 """
 
@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from asyncjob.app.context import JobContext
+from asyncjob.app.error_report import describe_error
 from asyncjob.app.errors import Fail
 from asyncjob.app.files import ResultFolder
 from asyncjob.app.handler import Handler
-from asyncjob.free_json import TooManyBytesError, encode
+from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode
 from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.arrays.item_results import (
     MAX_RESULT_BYTES,
@@ -25,8 +26,8 @@ from asyncjob.lifecycle.policy import Category
 from asyncjob.offload.errors import OffloadError
 
 OBJECT_BYTES: Final = 1024 * 1024
-"""An object of this size is written no more, and another one begun: so much is written again at
-most for each second."""
+"""An object of this size is written no more, and another one begun: so much of what is stored
+already is written again at most each second."""
 
 WAITING_BYTES: Final = 4 * 1024 * 1024
 """While so many bytes of results are not stored, no further item begins: they are in memory."""
@@ -41,6 +42,10 @@ MAX_WRITE_PAUSE_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 60.0
 """For how long a chunk waits for a store that does not answer, before its attempt fails."""
 
+RETRY_SECONDS: Final = 0.5
+MAX_RETRY_SECONDS: Final = 10.0
+"""Pauses after writes that failed: the first, and the longest, as for results of jobs."""
+
 MAX_REFUSALS: Final = 4
 """After so many refusals in a row the store is taken at its word."""
 
@@ -48,20 +53,22 @@ MARGIN_SECONDS: Final = 5.0
 """Before the end of the attempt's time: what runs until then would be taken for an item that hangs.
 """
 
-LAST_WRITE_SECONDS: Final = 5.0
-"""For the last write of an attempt that has to stop."""
+LAST_WRITE_SECONDS: Final = 3.0
+"""For the last write of an attempt that has to stop: a worker gives handlers five seconds to."""
+
+_ADVICE: Final = "let the handler store what is large, and return its address"
 
 
-RESULT_HINT: Final = "let the handler store what is large, and return its address"
+class ResultsNotStored(OffloadError):  # noqa: N818  # a name that is shown, like its sibling's
+    """The store has not taken the results of the items; it may, another time.
 
-
-class ResultsNotStored(OffloadError):  # the operator knows it by this name
-    """The store has not taken the results of the items; it may, another time."""
+    The operator knows both errors by their names.
+    """
 
     retryable = True
 
 
-class ResultsRefused(Fail):  # and this one
+class ResultsRefused(Fail):
     """The store will not take the results of the items."""
 
 
@@ -96,8 +103,8 @@ class DroppedResults:
 class KeptResults:
     """The results of one attempt of a chunk, on their way to the store.
 
-    `on_done` is called with each item whose result is stored. Raises OffloadError at once if
-    results may not go where the array wants them.
+    `on_done` is called with each item whose result is stored. Raises OffloadError at once if they
+    may not go where the array wants them.
     """
 
     def __init__(
@@ -111,7 +118,7 @@ class KeptResults:
         self._target = target
         self._handler = handler
         self._on_done = on_done
-        self._folder: ResultFolder = job.files.results(target.uri)
+        self._folder: ResultFolder = job.files.results(target.folder)
         self._waiting: list[tuple[int, bytes]] = []
         self._waiting_bytes = 0
         self._written: list[bytes] = []
@@ -124,7 +131,7 @@ class KeptResults:
         self._due_at = self._clock()
         self._failing_since: float | None = None
         self._refusals = 0
-        self._pauses = ExponentialBackoff(initial=0.5, cap=10.0)
+        self._pauses = ExponentialBackoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
         self._error: Exception | None = None
 
     @property
@@ -133,13 +140,8 @@ class KeptResults:
         return self._error
 
     def add(self, item: int, result: object) -> None:
-        """Take the result of an item. Raises FreeJsonError, and what its type's serializer does."""
-        plain = self._handler.dump_result(result)
-        try:
-            data = encode(plain, what="the result of the item", max_bytes=MAX_RESULT_BYTES)
-        except TooManyBytesError as error:
-            raise TooManyBytesError(f"{error}; {RESULT_HINT}") from None
-        line = result_line(item, data)
+        """Take the result of an item; raises FreeJsonError for what cannot be stored."""
+        line = result_line(item, _encode(self._handler, result))
         self._waiting.append((item, line))
         self._waiting_bytes += len(line)
 
@@ -242,3 +244,15 @@ class KeptResults:
             self._error = ResultsNotStored(message)
         if self._error is not None:
             self._room.set()  # who waits is to see it
+
+
+def _encode(handler: Handler, result: object) -> bytes:
+    try:
+        plain = handler.dump_result(result)
+        return encode(plain, what="the result", max_bytes=MAX_RESULT_BYTES)
+    except TooManyBytesError as error:
+        raise TooManyBytesError(f"{error}; {_ADVICE}") from None
+    except FreeJsonError:
+        raise
+    except Exception as error:  # a serializer of the handler's own may raise anything
+        raise FreeJsonError(f"the result is not JSON: {describe_error(error)}") from error

@@ -29,6 +29,7 @@ from asyncjob.app.errors import Fail, HandlerExitError
 from asyncjob.app.handler import Handler, HandlerError, Isolation, build_handler
 from asyncjob.app.item_files import BrokenRecord, ItemValue, read_items
 from asyncjob.app.item_results import DroppedResults, KeptResults, ResultsRefused
+from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import (
     CHUNK_TYPE_SUFFIX,
@@ -40,6 +41,7 @@ from asyncjob.lifecycle.arrays.chunks import (
     read_chunk_work,
 )
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import (
     Category,
     EffectivePolicy,
@@ -235,7 +237,7 @@ class _ChunkRun:
         try:
             return KeptResults(self._job, target, self._handler, self._done.append)
         except OffloadError as error:
-            raise ResultsRefused(f"results: {error}", category=Category.VALIDATION) from error
+            raise ResultsRefused(f"results.uri: {error}", category=Category.VALIDATION) from error
 
     async def _items(self) -> AsyncGenerator[tuple[int, ItemValue], None]:
         """Yield the items that no earlier attempt has run, and their values."""
@@ -302,7 +304,6 @@ class _ChunkRun:
         try:
             async with asyncio.timeout(limit):
                 result = await self._call(arguments)
-            self._results.add(item, result)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -314,6 +315,15 @@ class _ChunkRun:
             return to_error_report(exit_, self._categories)
         except Exception as error:  # noqa: BLE001  # a handler may raise anything
             return to_error_report(error, self._categories)
+        return self._keep(item, result)
+
+    def _keep(self, item: int, result: object) -> ErrorReport | None:
+        """Keep a result; return what is wrong with it. To run the item again would not help."""
+        try:
+            self._results.add(item, result)
+        except FreeJsonError as error:
+            refused = Reason.RESULT_REFUSED.value
+            return ErrorReport(ErrorKind.REFUSED, refused, Category.VALIDATION, str(error))
         return None
 
     async def _call(self, arguments: tuple[object, ...]) -> object:

@@ -41,7 +41,7 @@ from asyncjob.app.resources import (
 )
 from asyncjob.lifecycle.arrays.chunks import (
     ARRAY_TYPE_SUFFIXES,
-    KEPT_TYPE_SUFFIX,
+    STORE_TYPE_SUFFIX,
     is_chunk_type,
 )
 from asyncjob.models.base import TYPE_PATTERN, RetryPolicy
@@ -169,7 +169,7 @@ class WorkerApp:
                 concurrency=concurrency,
                 isolation=isolation,
             )
-            kept = replace(handler, type=type_ + KEPT_TYPE_SUFFIX)
+            kept = replace(handler, type=type_ + STORE_TYPE_SUFFIX)
             index = build_index_handler(type_, policy)
             self._handlers |= {one.type: one for one in (handler, kept, index)}
             return function

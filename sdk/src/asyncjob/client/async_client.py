@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import islice
 from types import TracebackType
 from typing import ClassVar, Self, Unpack
 
@@ -29,10 +30,16 @@ from asyncjob.client.options import (
     to_array_submission,
     to_submission,
 )
-from asyncjob.client.results import LocatedResult, check_array_outcome, check_outcome
+from asyncjob.client.results import (
+    ItemResults,
+    LocatedResult,
+    check_array_outcome,
+    check_outcome,
+)
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.arrays.item_results import ItemResult
 from asyncjob.rest.arrays import ArrayInfo, ArraySelection, ArraySubmission, SubmittedArray
 from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary
 from asyncjob.rest.listing import Selection
@@ -177,6 +184,14 @@ class AsyncClient(AsyncJobs):
                     on_change(last)
         return check_array_outcome(last, name, raise_on_failure=raise_on_failure)
 
+    async def item_results(self, name: str) -> AsyncIterator[ItemResult]:
+        results = await self.locate_item_results(name)
+        found = iter(results)
+        while batch := await run_in_daemon_thread(lambda: [*islice(found, PAGE_SIZE)], "store"):
+            for one in batch:
+                yield one
+        results.check()
+
     async def suspend_array(self, name: str) -> ArrayInfo:
         return await self.set_array_suspended(name, suspended=True)
 
@@ -228,6 +243,10 @@ class AsyncClient(AsyncJobs):
     @abstractmethod
     async def create_array(self, submission: ArraySubmission) -> SubmittedArray:
         """Submit an array as it is."""
+
+    @abstractmethod
+    async def locate_item_results(self, name: str) -> ItemResults:
+        """Return the results of an array's items, which block while they are read."""
 
     @abstractmethod
     def follow_array(

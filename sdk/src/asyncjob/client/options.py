@@ -142,6 +142,7 @@ class ArrayOptionsGiven(TypedDict, total=False):
     parallelism: int
     item_retries: int
     item_timeout: Duration
+    results: str
     max_failed: int
     max_failed_percent: int
     queue_timeout: Duration
@@ -168,9 +169,7 @@ def to_array_submission(
     if items is None or isinstance(items, str | bytes | bool):
         raise invalid_field("items", f"{items!r} is neither a number of items nor a list of them")
     given = {
-        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): (
-            round(value.total_seconds()) if isinstance(value, timedelta) else value
-        )
+        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): _array_value(name, value)
         for name, value in options.items()
         if value is not None and name != "payload"
     }
@@ -181,6 +180,12 @@ def to_array_submission(
         )
     except ValidationError as error:
         raise from_validation_error(error) from error
+
+
+def _array_value(name: str, value: object) -> object:
+    if name == "results":
+        return {"uri": value}
+    return round(value.total_seconds()) if isinstance(value, timedelta) else value
 
 
 def _array_items(items: int | Iterable[object]) -> dict[str, object]:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.lifecycle.arrays.item_results import results_folder
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.array import (
@@ -90,6 +91,9 @@ class ArrayInfo(ResponseModel):
 
     open_chunks: int = 0
     """Number of chunks under way."""
+
+    results: str | None = None
+    """Folder that its results are in, if it keeps any."""
 
     suspended: bool = False
     """While true, no chunk is created or claimed."""
@@ -209,6 +213,7 @@ def array_of(array: JsonObject, *, detailed: bool = False) -> ArrayInfo:
             "failed": integer(status, "failed"),
             "percent": integer(status, "percent"),
             "openChunks": integer(status, "openCount"),
+            "results": results_folder(spec, text(meta, "uid")) or None,
             "suspended": flag(spec, "suspend"),
             "cancelling": flag(spec, "cancel") and phase not in ENDED_ARRAY_PHASES,
             "redriving": phase is ArrayPhase.FAILED

@@ -13,6 +13,8 @@ from asyncjob.free_json import FreeJsonError, TooManyBytesError, digest, encode
 from asyncjob.json_text import dumps
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.models.array import MAX_INLINE_BYTES, MAX_SHARED_PAYLOAD_BYTES
+from asyncjob.offload.addresses import Address
+from asyncjob.offload.errors import AddressError
 from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.submission.errors import InvalidSubmissionError, field_problem
@@ -64,6 +66,7 @@ def check_array(submission: ArraySubmission, fields: Mapping[str, Json]) -> None
         *_source_problems(submission),
         *_json_problems(fields),
         *_limit_problems(submission),
+        *_results_problems(submission),
         *label_problems(submission.labels or {}),
     ]
     if wrong:
@@ -136,3 +139,12 @@ def _json_problems(fields: Mapping[str, Json]) -> Iterator[FieldProblem]:
 def _limit_problems(submission: ArraySubmission) -> Iterator[FieldProblem]:
     if submission.max_failed is not None and submission.max_failed_percent is not None:
         yield field_problem("maxFailedPercent", "give maxFailed or maxFailedPercent, not both")
+
+
+def _results_problems(submission: ArraySubmission) -> Iterator[FieldProblem]:
+    if submission.results is None:
+        return
+    try:
+        Address.folder(submission.results.uri)
+    except AddressError as error:
+        yield field_problem("results.uri", str(error))

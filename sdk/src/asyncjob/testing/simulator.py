@@ -15,6 +15,7 @@ from asyncjob.app.child_jobs import read_child
 from asyncjob.app.context import Stop
 from asyncjob.json_types import Json, child, integer
 from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
+from asyncjob.lifecycle.arrays.item_results import ItemResult, ResultReader
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.derived_jobs import rerun_name, rerun_spec
 from asyncjob.lifecycle.phase_change import (
@@ -29,6 +30,8 @@ from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob.names import ARRAY_KIND
+from asyncjob.rest.arrays import array_of
+from asyncjob.rest.item_states import succeeded_items
 from asyncjob.testing.arrays.array_operator import FakeArrayOperator
 from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
@@ -205,6 +208,13 @@ class Simulator:
     def chunks_of(self, record: ArrayRecord) -> Sequence[JobRecord]:
         """Return the jobs that run the items of an array, as far as they exist."""
         return list(self._array_operator.chunks_of(record).values())
+
+    def results_of(self, record: ArrayRecord) -> Sequence[ItemResult]:
+        """Return what the items of an array have returned, as far as they are done."""
+        array = array_of(record.obj, detailed=True)
+        if array.results is None:
+            return ()
+        return [*ResultReader(self._arrays.files.results(array.results), succeeded_items(array))]
 
     def create_rerun(self, record: JobRecord, number: int) -> JobRecord:
         """Create the rerun and acknowledge the request; returns the job of its name."""

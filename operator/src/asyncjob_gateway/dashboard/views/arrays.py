@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from asyncjob.lifecycle.arrays.chunks import CHUNK_TYPE_SUFFIX
+from asyncjob.lifecycle.arrays.chunks import chunk_type
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.array import ItemFailure
@@ -176,7 +176,8 @@ def make_array_page(
     text, was_cut = ("", False)
     if spec and spec.payload is not None:
         text, was_cut = format_json(spec.payload)
-    chunks = links.jobs(type=array.type + CHUNK_TYPE_SUFFIX, label=f"{ARRAY_LABEL}={array.uid}")
+    type_ = chunk_type(array.type, has_results=bool(array.results))
+    chunks = links.jobs(type=type_, label=f"{ARRAY_LABEL}={array.uid}")
     return ArrayDetail(
         row=_array_row(array, links, now),
         refresh_seconds=ENDED_REFRESH_SECONDS if array.finished else REFRESH_SECONDS,
@@ -235,3 +236,5 @@ def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
         yield Fact("Items that may fail", f"{spec.max_failed_percent} %")
     if spec.items.from_ is not None:
         yield Fact("Items from", spec.items.from_.uri)
+    if array.results:
+        yield Fact("Results in", array.results)

@@ -18,6 +18,7 @@ from asyncjob.cli.output.tables import (
     row,
     truncate,
 )
+from asyncjob.lifecycle.arrays.chunks import chunk_type
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.array import ItemFailure
@@ -144,6 +145,7 @@ def _facts(array: ArrayInfo, now: datetime) -> Iterator[tuple[str, str]]:
     if spec:
         unit = counted(spec.chunk_size, "item")
         yield "Chunks", f"{array.open_chunks} of at most {spec.parallelism} under way, {unit} each"
+    yield "Results", array.results or ""
     yield "Rate", rate_text(array, now)
     yield "Ends", _expected_end(array, now)
     yield "Created", time_and_age(array.created_at, now)
@@ -169,6 +171,8 @@ def _hints(array: ArrayInfo, program: str) -> Iterator[Hint]:
     name = array.name
     if array.failed:
         yield Hint(f"{program} array items {name} --failed", "which items failed, and why")
+    if array.results and array.succeeded:
+        yield Hint(f"{program} array results {name}", "what the items have returned")
     if array.phase is ArrayPhase.FAILED and not array.redriving:
         yield Hint(f"{program} array redrive {name}", "run the failed items again")
     if array.finished or array.cancelling:
@@ -177,7 +181,8 @@ def _hints(array: ArrayInfo, program: str) -> Iterator[Hint]:
         yield Hint(f"{program} array resume {name}", "let it go on")
     else:
         yield Hint(f"{program} array wait {name}", "wait until it has ended")
-    yield Hint(f"{program} list --type {array.type}/items", "its chunks, which are jobs")
+    chunks = chunk_type(array.type, has_results=bool(array.results))
+    yield Hint(f"{program} list --type {chunks}", "its chunks, which are jobs")
     yield Hint(f"{program} array cancel {name}", "run no more of it")
 
 

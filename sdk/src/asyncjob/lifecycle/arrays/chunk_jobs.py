@@ -47,7 +47,7 @@ def chunk_body(array: ArrayView, obj: JsonObject, entry: OpenChunkEntry) -> Json
     if entry.suspect:
         retry |= {"maxCrashes": 0, "maxRetries": 0}
     copied: dict[str, Json] = {name: spec[name] for name in _COPIED_FIELDS if name in spec}
-    kept = chunk_type(array.type, kept=bool(array.results_uri))
+    type_ = chunk_type(array.type, has_results=bool(array.results_folder))
     return {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
@@ -57,7 +57,7 @@ def chunk_body(array: ArrayView, obj: JsonObject, entry: OpenChunkEntry) -> Json
             "labels": {ARRAY_LABEL: array.uid, **shard_label(entry.name)},
         },
         "spec": {
-            "type": kept if entry.items else array.type + INDEX_TYPE_SUFFIX,
+            "type": type_ if entry.items else array.type + INDEX_TYPE_SUFFIX,
             "queue": text(spec, "queue", "default"),
             "priority": integer(spec, "priority"),
             "payload": _payload(array, spec, entry),
@@ -82,7 +82,7 @@ def _payload(array: ArrayView, spec: JsonObject, entry: OpenChunkEntry) -> dict[
         opt_integer(spec, "itemTimeoutSeconds"),
         child(spec, "retryPolicy"),
         chunk_file(file, index, entry.items) if file is not None and index is not None else None,
-        ResultTarget(array.results_uri, entry.generation) if array.results_uri else None,
+        ResultTarget(array.results_folder, entry.generation) if array.results_folder else None,
     )
     return work.to_json()
 

@@ -33,11 +33,11 @@ CHUNK_TYPE_SUFFIX: Final = "/items"
 INDEX_TYPE_SUFFIX: Final = "/index"
 """The same for the job that finds the records of a file of items; item handlers announce it too."""
 
-KEPT_TYPE_SUFFIX: Final = "/yield"
-"""The same for a chunk whose results are kept. A worker of before there were results has no handler
-of such a type, so it does not run items and leave their results out."""
+STORE_TYPE_SUFFIX: Final = "/store"
+"""The same for a chunk whose results are stored. A worker of before there were results has no
+handler of such a type, so it does not run the items without storing what they return."""
 
-ARRAY_TYPE_SUFFIXES: Final = (CHUNK_TYPE_SUFFIX, INDEX_TYPE_SUFFIX, KEPT_TYPE_SUFFIX)
+ARRAY_TYPE_SUFFIXES: Final = (CHUNK_TYPE_SUFFIX, INDEX_TYPE_SUFFIX, STORE_TYPE_SUFFIX)
 
 ITEMS_UNREADABLE: Final = frozenset({"ItemsUnreadable", "StoreUnavailableError"})
 """Types of errors with which a chunk or an index job ends that cannot read its file: no item is to
@@ -80,9 +80,9 @@ def is_chunk_type(type_: str) -> bool:
     return type_.endswith(ARRAY_TYPE_SUFFIXES)
 
 
-def chunk_type(type_: str, *, kept: bool) -> str:
+def chunk_type(type_: str, *, has_results: bool) -> str:
     """Return the type of the chunks of an array, by whether it keeps results."""
-    return type_ + (KEPT_TYPE_SUFFIX if kept else CHUNK_TYPE_SUFFIX)
+    return type_ + (STORE_TYPE_SUFFIX if has_results else CHUNK_TYPE_SUFFIX)
 
 
 def chunk_slots(slots: int) -> int:
@@ -139,7 +139,7 @@ class ChunkWork:
     """The file whose records the items are."""
 
     results: ResultTarget | None = None
-    """Where results are kept; None: nowhere."""
+    """Where results go; None: they are dropped."""
 
     def to_json(self) -> dict[str, Json]:
         """Return the payload."""

@@ -1,7 +1,7 @@
 """Results of items: what is written of them into a store, under which names, and which count.
 
 Each attempt of a chunk writes objects of its own, JSON lines of `{"item": 17, "result": ...}`, and
-writes one anew, with more lines, as items are done. A checkpoint says that an item is done only
+writes one again, with more lines, as items are done. A checkpoint says that an item is done only
 once its result is stored. So whatever dies: of an item that counts as done there is a result.
 
 There may be others, of runs that were not counted: of a worker that died, or lost its job and works
@@ -11,13 +11,16 @@ of items that are not done none. A worker that is late writes to its own objects
 """
 
 import re
+from array import array
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from asyncjob.errors import AsyncJobError
 from asyncjob.json_text import loads
-from asyncjob.json_types import Json, JsonObject, integer, text
-from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.json_types import Json, JsonObject, child, integer, text
+from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
 
 MAX_RESULT_BYTES: Final = 256 * 1024
 """The most bytes of the result of one item, as JSON."""
@@ -25,39 +28,51 @@ MAX_RESULT_BYTES: Final = 256 * 1024
 CHUNKS_PER_FOLDER: Final = 1000
 """Chunks whose results are in one folder: so many names a reader holds at a time."""
 
+READ_AHEAD_BYTES: Final = 64 * 1024 * 1024
+"""Results that a reader holds at most, not counting the object it reads: chunks are not run in the
+order of their items. What has no room is read once more when its turn comes."""
+
 _NUMBER: Final = "([0-9]{1,12})"
 _OBJECT_NAME: Final = re.compile(rf"{_NUMBER}-{_NUMBER}-([0-9a-z-]{{1,64}})-{_NUMBER}\.jsonl")
 _FOLDER_NAME: Final = re.compile(_NUMBER)
+
+
+class ItemResultsError(AsyncJobError):
+    """The results of an array are not what they should be: some are missing, or are no results."""
+
+    code = "item-results"
 
 
 @dataclass(frozen=True, slots=True)
 class ResultTarget:
     """Where the results of a chunk's items go, as its payload says it."""
 
-    uri: str
-    """The folder that the array names; below it each array has one with its UID as the name."""
+    folder: str
+    """The folder of the array's results."""
 
     generation: int
     """How many chunks of the array had been cut when this one was: the later one counts."""
 
     def to_json(self) -> dict[str, Json]:
         """Return it as it stands in the payload."""
-        return {"uri": self.uri, "generation": self.generation}
+        return {"folder": self.folder, "generation": self.generation}
 
 
 def read_result_target(stored: JsonObject) -> ResultTarget:
     """Read where results go. Raises ValueError for what no operator has written."""
-    target = ResultTarget(text(stored, "uri"), integer(stored, "generation"))
-    if not target.uri or target.generation < 1:
-        raise ValueError("results: no uri or no generation")
+    target = ResultTarget(text(stored, "folder"), integer(stored, "generation"))
+    if not target.folder or target.generation < 1:
+        raise ValueError("results: no folder or no generation")
     return target
 
 
-def results_uri(spec: JsonObject, uid: str) -> str | None:
-    """Return the folder of an array's results; None if it keeps none."""
-    results = spec.get("results")
-    uri = text(results, "uri") if isinstance(results, dict) else ""
-    return f"{uri.rstrip('/')}/{uid}" if uri else None
+def results_folder(spec: JsonObject, uid: str) -> str:
+    """Return the folder of an array's results; empty if it keeps none.
+
+    An array that is deleted and created again has another UID, and so does not find old results.
+    """
+    uri = text(child(spec, "results"), "uri")
+    return f"{uri.rstrip('/')}/{uid}" if uri else ""
 
 
 def object_path(generation: int, attempt: int, job_uid: str, number: int) -> tuple[str, str]:
@@ -74,6 +89,17 @@ def result_line(item: int, result: bytes) -> bytes:
     return b'{"item":%d,"result":%b}\n' % (item, result)
 
 
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """What the handler has returned for one item."""
+
+    item: int
+    """Number of the item."""
+
+    result: Json
+    """What was returned, as JSON."""
+
+
 class ResultObjects(Protocol):
     """The results of one array in a store; each call may block, and raises OffloadError."""
 
@@ -84,39 +110,89 @@ class ResultObjects(Protocol):
         """Return the content of an object."""
 
 
+_NOT_WANTED: Final = 0
+_WANTED: Final = 1
+_FIRST_OBJECT: Final = 2
+"""What is noted of an item: that it is not done, that no result of it was met, or else which object
+has its result, counted from here."""
+
+
 class ResultReader:
-    """Reads the results of items that are done, of each item one."""
+    """Reads the results of items that are done, of each item one, in the order of the items.
 
-    def __init__(self, objects: ResultObjects, done: ItemRanges) -> None:
+    All objects are read once to find the one that counts for each item, and kept as long as there
+    is room.
+    """
+
+    def __init__(
+        self, objects: ResultObjects, done: ItemRanges, *, read_ahead: int = READ_AHEAD_BYTES
+    ) -> None:
         self._objects = objects
-        # A byte for each item: to look at a million of them is then nothing.
-        self._left = bytearray(done.ranges[-1][1] + 1 if done else 0)
+        self._done = done
+        self._read_ahead = read_ahead
+        # Four bytes for each item, so that ten million of them fit into memory.
+        self._place = array("i", bytes(4 * (done.ranges[-1][1] + 1 if done else 0)))
         for first, last in done.ranges:
-            self._left[first : last + 1] = b"\1" * (last + 1 - first)
+            self._place[first : last + 1] = array("i", [_WANTED]) * (last + 1 - first)
+        self._found: list[tuple[str, str]] = []
+        self._kept: OrderedDict[int, dict[int, bytes]] = OrderedDict()
+        self._kept_bytes = 0
+        self.missing = NO_ITEMS
+        """The items that are done and of which no result was found, once all were read."""
 
-    def batches(self) -> Iterator[list[tuple[int, Json]]]:
-        """Yield items and their results, an object at a time.
+    def __iter__(self) -> Iterator[ItemResult]:
+        """Yield the results; raises OffloadError, and ItemResultsError for other content."""
+        self._find()
+        for item in self._done:
+            place = self._place[item] - _FIRST_OBJECT
+            if place >= 0:
+                yield ItemResult(item, self._take(place, item))
 
-        Raises OffloadError, and ValueError for an object that holds something else.
-        """
-        if not any(self._left):
-            return
-        for folder in _newest_folders(self._objects.names("")):
+    def _find(self) -> None:
+        """Note for each item which object counts."""
+        for folder in _newest_folders(self._objects.names("")) if self._done else ():
             for name in _newest_objects(self._objects.names(folder)):
-                data = self._objects.read(folder, name)
-                if found := [one for one in _read_lines(name, data) if self._is_first(one[0])]:
-                    yield found
+                place = len(self._found)
+                if lines := self._read(folder, name, _WANTED):
+                    self._found.append((folder, name))
+                    for item in lines:
+                        self._place[item] = place + _FIRST_OBJECT
+                    self._keep(place, lines)
+        self.missing = ItemRanges.of(item for item in self._done if self._place[item] == _WANTED)
 
-    @property
-    def missing(self) -> ItemRanges:
-        """Return the items that are done and of which no result was found so far."""
-        return ItemRanges.of(item for item, left in enumerate(self._left) if left)
+    def _read(self, folder: str, name: str, place: int) -> dict[int, bytes]:
+        """Return the lines of an object whose items have this place."""
+        lines: dict[int, bytes] = {}
+        for line in self._objects.read(folder, name).splitlines():
+            item, _ = _parse_line(name, line)
+            if item < len(self._place) and self._place[item] == place:
+                lines[item] = line
+        return lines
 
-    def _is_first(self, item: int) -> bool:
-        first = item < len(self._left) and self._left[item] == 1
-        if first:
-            self._left[item] = 0
-        return first
+    def _keep(self, place: int, lines: dict[int, bytes]) -> None:
+        self._kept[place] = lines
+        self._kept_bytes += sum(map(len, lines.values()))
+        while self._kept_bytes > self._read_ahead and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_bytes -= sum(map(len, dropped.values()))
+
+    def _take(self, place: int, item: int) -> Json:
+        """Return a result, and forget it."""
+        self._place[item] = _NOT_WANTED
+        if place not in self._kept:
+            folder, name = self._found[place]
+            self._keep(place, self._read(folder, name, place + _FIRST_OBJECT))
+        folder, name = self._found[place]
+        lines = self._kept[place]
+        if item not in lines:
+            raise ItemResultsError(f"{name} has lost the result of item {item} meanwhile")
+        line = lines.pop(item)
+        self._kept_bytes -= len(line)
+        if lines:
+            self._kept.move_to_end(place)
+        else:
+            del self._kept[place]
+        return _parse_line(name, line)[1]
 
 
 def _newest_folders(names: Sequence[str]) -> list[str]:
@@ -134,12 +210,11 @@ def _newest_objects(names: Sequence[str]) -> list[str]:
     return [name for *_, name in sorted(ours, reverse=True)]
 
 
-def _read_lines(name: str, data: bytes) -> Iterator[tuple[int, Json]]:
-    for line in data.splitlines():
-        try:
-            record = loads(line)
-        except ValueError:
-            record = None
-        if not isinstance(record, dict) or type(item := record.get("item")) is not int or item < 0:
-            raise ValueError(f"{name} holds something else than results of items")
-        yield item, record.get("result")
+def _parse_line(name: str, line: bytes) -> tuple[int, Json]:
+    try:
+        record = loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or type(item := record.get("item")) is not int or item < 0:
+        raise ItemResultsError(f"{name} holds something else than results of items")
+    return item, record.get("result")

@@ -35,6 +35,7 @@ from asyncjob.lifecycle.arrays.item_index import (
     read_items_file,
 )
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
+from asyncjob.lifecycle.arrays.item_results import results_folder
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.names import PARENT_LABEL
 
@@ -124,8 +125,8 @@ class ArrayView:
     parent_uid: str
     """UID of the job that has submitted it; empty if none has."""
 
-    results_uri: str
-    """Folder that results go to, as the spec names it; empty if they are not kept."""
+    results_folder: str
+    """Where its results go; empty if they are not kept."""
 
     state: ArrayState
     status: JsonObject
@@ -175,7 +176,7 @@ def read_array(obj: JsonObject) -> ArrayView:
         redrive=integer(spec, "redrive"),
         ttl_seconds_after_finished=opt_integer(spec, "ttlSecondsAfterFinished"),
         parent_uid=text(child(meta, "labels"), PARENT_LABEL),
-        results_uri=text(child(spec, "results"), "uri"),
+        results_folder=results_folder(spec, text(meta, "uid")),
         state=_read_state(status, count),
         status=status,
     )
