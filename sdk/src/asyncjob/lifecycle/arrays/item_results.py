@@ -178,7 +178,6 @@ class ResultReader:
 
     def _take(self, place: int, item: int) -> Json:
         """Return a result, and forget it."""
-        self._place[item] = _NOT_WANTED
         if place not in self._kept:
             folder, name = self._found[place]
             self._keep(place, self._read(folder, name, place + _FIRST_OBJECT))
@@ -187,6 +186,7 @@ class ResultReader:
         if item not in lines:
             raise ItemResultsError(f"{name} has lost the result of item {item} meanwhile")
         line = lines.pop(item)
+        self._place[item] = _NOT_WANTED
         self._kept_bytes -= len(line)
         if lines:
             self._kept.move_to_end(place)
