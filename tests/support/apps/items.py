@@ -67,6 +67,15 @@ async def picky(job: ItemContext, item: Any) -> None:
     trace("done", job)
 
 
+@app.item_handler("double", concurrency=8)
+async def double(job: ItemContext, item: int) -> dict[str, Any]:
+    """Return something of the item, and which process has run it; one item's is too large."""
+    await asyncio.sleep(0.05)
+    trace("done", job)
+    large = item in read_numbers("large")
+    return {"twice": 2 * item, "by": os.getpid(), "pad": "x" * (300_000 if large else 10)}
+
+
 @app.item_handler("rows", concurrency=4)
 async def rows(job: ItemContext, item: Row) -> None:
     """Leave a trace of what the record says."""

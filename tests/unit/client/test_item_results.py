@@ -10,12 +10,11 @@ import pytest
 
 from asyncjob.client import AsyncJobsClient, JobsClient
 from asyncjob.client.async_client import AsyncClient
-from asyncjob.client.errors import NoResultError, ResultElsewhereError
+from asyncjob.client.errors import ItemResultsError, NoResultError, ResultElsewhereError
 from asyncjob.client.results import ResultFetcher, StoredResults
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.item_results import (
     ItemResult,
-    ItemResultsError,
     object_path,
     result_line,
 )
