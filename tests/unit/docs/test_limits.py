@@ -31,7 +31,8 @@ ELSEWHERE: Mapping[str, str] = {
         status.MAX_ACTIVE_LISTED status.MAX_MESSAGE_LENGTH due_runs.MAX_MISSED
         item_index.MAX_OFFSETS item_index.MAX_VERSION_LENGTH store.MAX_VERSION_LENGTH
         queue_stats.MAX_INT32 manifests.MAX_DEPENDENCIES derived_jobs.MAX_LABEL_LENGTH
-        options.MAX_LABEL_LENGTH array.MAX_RESULTS_URI_LENGTH state.MAX_MESSAGE_LENGTH job.MAX_SENDER_LENGTH
+        options.MAX_LABEL_LENGTH state.MAX_MESSAGE_LENGTH job.MAX_SENDER_LENGTH
+        array.MAX_RESULTS_URI_LENGTH
     """,
     "the same bound as one on the page": """
         child_manifest.MAX_PAYLOAD_BYTES handler.MAX_JSON_LEVELS job_rules.MAX_HISTORY

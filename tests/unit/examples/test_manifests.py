@@ -23,7 +23,9 @@ CRON = EXAMPLES / "nightly-report.yaml"
 ARRAY = EXAMPLES / "check-orders.yaml"
 QUEUES = [EXAMPLES / "api-queue.yaml", EXAMPLES / "queue.yaml"]
 JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {*QUEUES, ARRAY, CRON, EXAMPLES / "mistake.yaml"})
-SUBMITTED = {"words.count-file", "order.check/index", "order.check/items"}
+SUBMITTED = {
+    *("words.count-file", "order.check/index", "order.check/items", "order.check/store"),
+}
 """Types of jobs that nobody but a handler or the operator submits."""
 
 CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))

@@ -33,8 +33,10 @@ from asyncjob.client.options import (
 from asyncjob.client.results import (
     ItemResults,
     LocatedResult,
+    ResultFetcher,
     check_array_outcome,
     check_outcome,
+    item_results_of,
 )
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.daemon_threads import run_in_daemon_thread
@@ -52,6 +54,9 @@ class AsyncClient(AsyncJobs):
 
     batch_size: ClassVar[int] = 1
     """How many submissions go with one request."""
+
+    _store: ResultFetcher | None
+    """Where results are read that are kept outside of jobs and arrays."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -192,6 +197,10 @@ class AsyncClient(AsyncJobs):
                 yield one
         results.check()
 
+    async def locate_item_results(self, name: str) -> ItemResults:
+        """Return the results of an array's items, which block while they are read."""
+        return item_results_of(await self.array(name), self._store)
+
     async def suspend_array(self, name: str) -> ArrayInfo:
         return await self.set_array_suspended(name, suspended=True)
 
@@ -243,10 +252,6 @@ class AsyncClient(AsyncJobs):
     @abstractmethod
     async def create_array(self, submission: ArraySubmission) -> SubmittedArray:
         """Submit an array as it is."""
-
-    @abstractmethod
-    async def locate_item_results(self, name: str) -> ItemResults:
-        """Return the results of an array's items, which block while they are read."""
 
     @abstractmethod
     def follow_array(

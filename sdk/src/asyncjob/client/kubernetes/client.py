@@ -21,13 +21,7 @@ from asyncjob.client.kubernetes.connection import KubeConnection
 from asyncjob.client.kubernetes.jobs import KubernetesJobSource, KubernetesJobStream
 from asyncjob.client.kubernetes.submitting import check_no_live_duplicate, submit_job
 from asyncjob.client.options import check_range, check_signal
-from asyncjob.client.results import (
-    ItemResults,
-    LocatedResult,
-    ResultFetcher,
-    item_results_of,
-    result_of,
-)
+from asyncjob.client.results import LocatedResult, ResultFetcher, result_of
 from asyncjob.client.sync_client import InThread, SyncClient
 from asyncjob.errors import AsyncJobError
 from asyncjob.kube import KubeSession, load_access
@@ -274,9 +268,6 @@ class AsyncKubernetesJobsClient(AsyncClient):
 
     async def array(self, name: str) -> ArrayInfo:
         return await self._read_array(self._api, name)
-
-    async def locate_item_results(self, name: str) -> ItemResults:
-        return item_results_of(await self.array(name), self._store)
 
     async def failed_items(self, name: str) -> FailedItems:
         with _array_errors(name):

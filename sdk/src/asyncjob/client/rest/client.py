@@ -42,13 +42,7 @@ from asyncjob.client.rest.calls import (
 )
 from asyncjob.client.rest.connection import BlockingConnection, HttpConnection, RequestBuilder
 from asyncjob.client.rest.events import RestJobSource, RestJobStream
-from asyncjob.client.results import (
-    ItemResults,
-    LocatedResult,
-    ResultFetcher,
-    item_results_of,
-    stored_result,
-)
+from asyncjob.client.results import LocatedResult, ResultFetcher, stored_result
 from asyncjob.client.sync_client import InPlace, SyncClient
 from asyncjob.json_types import Json, JsonObject
 from asyncjob.rest.arrays import (
@@ -246,9 +240,6 @@ class RestClient(AsyncClient):
     async def array(self, name: str) -> ArrayInfo:
         with _array_errors():
             return await self._read(ArrayInfo, array_path(name))
-
-    async def locate_item_results(self, name: str) -> ItemResults:
-        return item_results_of(await self.array(name), self._store)
 
     async def failed_items(self, name: str) -> FailedItems:
         with _array_errors():
