@@ -5,13 +5,13 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from asyncjob.app import HandlerError, ItemContext, JobContext, WorkerApp, item_files
 from asyncjob.app.context import JobInfo
-from asyncjob.app.files import NO_FILES
+from asyncjob.app.files import NO_FILES, ResultFolder
 from asyncjob.app.item_files import ItemsUnreadable
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import ChunkWork, read_checkpoint
@@ -42,7 +42,7 @@ class Store:
         self.reads.append((start, end))
         return self.data[start:end]
 
-    def results(self, uri: str) -> NoReturn:
+    def results(self, uri: str) -> ResultFolder:
         return NO_FILES.results(uri)
 
 

@@ -1,6 +1,7 @@
 """Which of the results in a store count, and in which order they are read."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -80,12 +81,16 @@ def test_results_come_in_the_order_of_the_items_whatever_the_order_they_were_sto
     ],
     ids=str,
 )
-def test_of_several_runs_of_an_item_the_last_one_counts(
-    objects: Objects, later: dict[str, int]
-) -> None:
+def test_of_several_runs_of_an_item_the_last_one_counts(objects: Objects, later: Any) -> None:
     objects.put({0: '"first"', 1: '"first"'})
     objects.put({0: '"later"'}, **later)
     assert read(objects, "0-1") == [(0, "later"), (1, "first")]
+
+
+def test_folders_are_numbers_of_which_ten_comes_after_two(objects: Objects) -> None:
+    objects.put({0: '"second"'}, generation=2 * CHUNKS_PER_FOLDER)
+    objects.put({0: '"tenth"'}, generation=10 * CHUNKS_PER_FOLDER)
+    assert read(objects, "0") == [(0, "tenth")]
 
 
 def test_items_that_are_not_done_have_no_result_whatever_is_stored(objects: Objects) -> None:
