@@ -26,11 +26,11 @@ from asyncjob.lifecycle.policy import Category
 from asyncjob.offload.errors import OffloadError
 
 OBJECT_BYTES: Final = 1024 * 1024
-"""An object of this size is written no more, and another one begun: so much of what is stored
-already is written again at most each second."""
+"""At this size an object is left as it is, and another one begun: at most this much of what is stored
+is written again each second."""
 
 WAITING_BYTES: Final = 4 * 1024 * 1024
-"""While so many bytes of results are not stored, no further item begins: they are in memory."""
+"""While this many bytes of results are not stored, no further item begins: they are in memory."""
 
 WRITE_SHARE: Final = 0.1
 """Share of the time that writing takes at most, unless much waits: a store that is slow is written
@@ -47,7 +47,7 @@ MAX_RETRY_SECONDS: Final = 10.0
 """Pauses after writes that failed: the first, and the longest, as for results of jobs."""
 
 MAX_REFUSALS: Final = 4
-"""After so many refusals in a row the store is taken at its word."""
+"""After this many refusals in a row the store is taken at its word."""
 
 MARGIN_SECONDS: Final = 5.0
 """Before the end of the attempt's time: what runs until then would be taken for an item that hangs.

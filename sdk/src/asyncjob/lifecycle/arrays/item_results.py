@@ -26,7 +26,7 @@ MAX_RESULT_BYTES: Final = 256 * 1024
 """The most bytes of the result of one item, as JSON."""
 
 CHUNKS_PER_FOLDER: Final = 1000
-"""Chunks whose results are in one folder: so many names a reader holds at a time."""
+"""Chunks whose results are in one folder: a reader holds the names of one folder at a time."""
 
 READ_AHEAD_BYTES: Final = 64 * 1024 * 1024
 """Results that a reader holds at most, not counting the object it reads: chunks are not run in the
