@@ -26,8 +26,8 @@ from asyncjob.lifecycle.policy import Category
 from asyncjob.offload.errors import OffloadError
 
 OBJECT_BYTES: Final = 1024 * 1024
-"""At this size an object is left as it is, and another one begun: at most this much is written again
-each second."""
+"""At this size an object is left as it is, and another one begun: each second writes again at most
+this much."""
 
 WAITING_BYTES: Final = 4 * 1024 * 1024
 """While this many bytes of results are not stored, no further item begins: they are in memory."""
