@@ -84,6 +84,8 @@ class ArrayWorkload(Workload):
                 "killing": self._some(f"{name} killing", count, 0.3 * (not self.swarm.is_gentle)),
             },
         }
+        if dice.happens(f"{name} chunk size left out", 0.3):
+            del spec["chunkSize"]
         if dice.happens(f"{name} may fail", 0.3):
             spec["maxFailed"] = dice.number(f"{name} may fail so many", 0, 3)
         if dice.happens(f"{name} kept", self.swarm.removed_early):

@@ -43,6 +43,7 @@ class Scenario:
     job: str
     what: str
     expected: str
+    kind: str = "asyncjob"
 
 
 @dataclass(frozen=True)

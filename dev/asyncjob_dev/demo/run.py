@@ -7,12 +7,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 
 from asyncjob import AsyncJob
 from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import datadir
 from asyncjob_dev.demo import checks
 from asyncjob_dev.demo.checks import CheckResult, ScenarioResult, report_file
+from asyncjob_dev.demo.rows import (
+    ERRORS,
+    READABLE,
+    ROWS,
+    check_rows,
+    is_ended,
+    manifest_for,
+    read_array,
+)
 from asyncjob_dev.demo.view import (
     Jobs,
     LineView,
@@ -52,8 +62,11 @@ class Demo:
         refusal = self._apply_mistake()
         for name in (checks.QUEUE, checks.CRASHED.job, *UNDISTURBED, checks.APPROVED.job):
             self._view.note(self._plane.kubectl("apply", "-f", self._manifest(name)).stdout)
+        manifest = manifest_for(self._examples / f"{ROWS.job}.yaml", self._project)
+        self._view.note(self._plane.kubectl("apply", "-f", "-", input=manifest).stdout)
         crashed, approver = self._crash(), self._approve()
         watch_until(self._plane, self._view, self._all_finished, STALL_TIMEOUT)
+        self._show_array()
         return self._check(crashed, approver, refusal)
 
     def _apply_mistake(self) -> CheckResult:
@@ -70,7 +83,7 @@ class Demo:
 
     def _crash(self) -> checks.WorkerKill | None:
         name = checks.CRASHED.job
-        if not watch_until(self._plane, self._view, _ready_to_crash, STALL_TIMEOUT):
+        if not watch_until(self._plane, self._view, self._ready_to_crash, STALL_TIMEOUT):
             return None
         victim = checks.worker_holding(read_jobs(self._plane)[name], self._environment.workers)
         pid = victim.process.pid
@@ -78,6 +91,12 @@ class Demo:
         saved = checks.saved_step(read_jobs(self._plane)[name])
         self._view.note(f"kill -KILL {pid}: {victim.name} is gone, with {name} at step {saved}")
         return checks.WorkerKill(victim.name, saved)
+
+    def _ready_to_crash(self, jobs: Jobs) -> bool:
+        """Only when the victim runs nothing else, so that each job shows one thing."""
+        half = checks.is_half_done(jobs[checks.CRASHED.job])
+        undisturbed = all(is_finished(jobs[name]) for name in UNDISTURBED)
+        return half and undisturbed and is_ended(read_array(self._plane))
 
     def _approve(self) -> str:
         """Send the signal that a parked job waits for; return who has, as the server knows it."""
@@ -94,7 +113,13 @@ class Demo:
 
     def _all_finished(self, jobs: Jobs) -> bool:
         names = (*UNDISTURBED, checks.CRASHED.job, checks.APPROVED.job)
-        return all(is_finished(jobs[name]) for name in names)
+        finished = all(is_finished(jobs[name]) for name in names)
+        return finished and is_ended(read_array(self._plane))
+
+    def _show_array(self) -> None:
+        shown = self._plane.kubectl("get", "aa").stdout
+        errors = self._plane.kubectl("get", "aa", ROWS.job, "-o", f"jsonpath={ERRORS}").stdout
+        self._view.note(f"kubectl get aa\n{indent(shown + errors, '  ')}")
 
     def _check(
         self, crashed: checks.WorkerKill | None, approver: str, refusal: CheckResult
@@ -114,6 +139,7 @@ class Demo:
             ScenarioResult(checks.CRASHED, resumed),
             ScenarioResult(checks.REFUSED, refusal),
             ScenarioResult(checks.APPROVED, approved),
+            ScenarioResult(ROWS, check_rows(read_array(self._plane))),
         ]
         return sorted(rows, key=lambda row: row.scenario.key)
 
@@ -127,12 +153,6 @@ def _as_typed(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def _ready_to_crash(jobs: Jobs) -> bool:
-    """Only when the victim runs nothing else, so that each job shows one thing."""
-    half = checks.is_half_done(jobs[checks.CRASHED.job])
-    return half and all(is_finished(jobs[name]) for name in UNDISTURBED)
-
-
 def _ready_to_approve(jobs: Jobs) -> bool:
     return checks.is_waiting_for_approval(jobs[checks.APPROVED.job])
 
@@ -142,6 +162,7 @@ def run_demo(project: Path, examples: Path) -> bool:
 
     `examples` has the manifests; the handlers and what they read are in `project`/examples.
     """
+    project = project.absolute()
     default_resolver().resolve_all()
     view: View = TerminalView(sys.stdout) if sys.stdout.isatty() else LineView(sys.stdout)
     started = time.monotonic()
@@ -157,7 +178,8 @@ def run_demo(project: Path, examples: Path) -> bool:
 def _environment(view: View, project: Path) -> Iterator[Environment]:
     folder = datadir.claim_temporary()
     try:
-        settings = EnvironmentSettings(restart=False, grace=3.0)
+        readable = str(project / READABLE)
+        settings = EnvironmentSettings(restart=False, grace=3.0, readable=readable)
         layout = EnvironmentPaths(folder.path)
         with Environment(layout, settings, view.note, project) as environment:
             yield environment

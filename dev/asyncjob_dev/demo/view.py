@@ -191,10 +191,11 @@ LOG_LINES = 25
 
 
 def diagnostics(environment: Environment, rows: Sequence[ScenarioResult]) -> Iterator[str]:
-    """Yield each job that went wrong, as the API server has it, and the ends of the logs."""
-    for name in dict.fromkeys(row.scenario.job for row in rows if not row.result.ok):
-        found = environment.plane.kubectl("get", "asyncjob", name, "-o", "yaml", check=False)
-        yield f"--- asyncjob {name}\n{found.stdout or found.stderr}"
+    """Yield each object that went wrong, as the API server has it, and the ends of the logs."""
+    for wrong in dict.fromkeys(row.scenario for row in rows if not row.result.ok):
+        named = (wrong.kind, wrong.job)
+        found = environment.plane.kubectl("get", *named, "-o", "yaml", check=False)
+        yield f"--- {wrong.kind} {wrong.job}\n{found.stdout or found.stderr}"
     for name in LOGS:
         end = tail(environment.layout.logs / f"{name}.log", LOG_LINES)
         yield f"--- the end of {name}.log\n{end}"

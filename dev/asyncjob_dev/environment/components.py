@@ -71,6 +71,7 @@ def worker_spec(
         f"--concurrency={settings.slots}",
         # With the wait it is less than what a part gets to end, or jobs would not be released.
         *(f"--grace={max(0.0, settings.grace - 2.0):g}", "--stop-wait=1"),
+        *([f"--payload-prefix=file://{settings.readable}"] if settings.readable else []),
     ]
     return _spec(settings, name, argv, WORKER_ACCOUNT, WORKER_COMPONENT)
 

@@ -55,7 +55,8 @@ class EnvironmentSettings:
     `app` is what workers import, as module:attribute; `slots` is how many jobs each runs at a
     time. Each of the `queues`, separated by commas, gets so many workers. Without `api_port` or
     `gateway_port` a free port is taken. `restart` starts parts again that have ended, as a kubelet
-    does. `grace` is how many seconds parts may take to end.
+    does. `grace` is how many seconds parts may take to end. `readable` is the folder that workers
+    may read payloads and items from.
     """
 
     app: str = DEFAULT_APP
@@ -66,3 +67,4 @@ class EnvironmentSettings:
     gateway_port: int | None = None
     restart: bool = True
     grace: float = 10.0
+    readable: str | None = None

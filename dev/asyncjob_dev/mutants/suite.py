@@ -87,13 +87,24 @@ class Suite:
         A test that needs far more processor time is in a loop, and a signal ends the process.
         """
         self._stop_at_failure, self._on_failure = True, on_failure
-        items = [(self._items[test], s) for test, s in tests if test in self._items]
+        found = {item: seconds for test, seconds in tests for item in self._named(test)}
+        items = list(found.items())
         for number, (item, seconds) in enumerate(items):
             signal.setitimer(signal.ITIMER_PROF, _BASE_SECONDS + _FACTOR * seconds)
             self._running = item.nodeid
             following = items[number + 1][0] if number + 1 < len(items) else None
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return Verdict.SURVIVED
+
+    def _named(self, test: str) -> list[pytest.Item]:
+        """Return the test; if there is none, all others of its function.
+
+        A number that is a parameter stands in the test's name, and a mutant may have changed it.
+        """
+        if test in self._items:
+            return [self._items[test]]
+        function = test.partition("[")[0]
+        return [item for name, item in self._items.items() if name.partition("[")[0] == function]
 
     def measure(
         self,

@@ -284,7 +284,7 @@ def arrays() -> str:
                 _bytes(item_results.MAX_RESULT_BYTES),
                 "The item fails.",
             ),
-            ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}", _REFUSED),
+            ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}; it adapts if left out", _REFUSED),
             ("`parallelism`", f"1 to {array.MAX_PARALLELISM}", _REFUSED),
             ("`itemRetries`", f"0 to {array.MAX_ITEM_RETRIES}", _REFUSED),
             (

@@ -38,6 +38,16 @@ async def all_items_of_an_array_are_run(cluster: Cluster) -> list[Any]:
 
 
 @scenario
+async def items_that_are_done_already_are_not_run(cluster: Cluster) -> list[Any]:
+    values = [["fails"], "a", "b", ["fails"], "c", ["fails"]]
+    items = {"inline": values, "skip": "0,2-3,5"}
+    await cluster.create_array("array", "picky-item", items, chunkSize=4)
+    array = await cluster.until_array("array", ended)
+    assert counts(array) == ("Succeeded", 6, 0, "")
+    return [array]
+
+
+@scenario
 async def items_are_given_as_they_stand_in_the_array(cluster: Cluster) -> list[Any]:
     values = [{"null": None}, "b", None, ["fails"], 1.5]
     await cluster.create_array("array", "picky-item", values, chunkSize=2)
@@ -135,6 +145,10 @@ async def arrays_that_do_not_fit_are_refused(cluster: Cluster) -> list[Any]:
             ({}, {}),
             ({"count": 1, "inline": [1]}, {}),
             ({"count": 0}, {}),
+            ({"count": 3, "skip": "1-3"}, {}),
+            ({"inline": [1], "skip": "1"}, {}),
+            ({"count": 9, "skip": "5-3"}, {}),
+            ({"count": 9, "skip": "some"}, {}),
             (one, {"maxFailed": 1, "maxFailedPercent": 1}),
             (one, {"redrive": 1}),
             (one, {"chunkSize": 20_000}),

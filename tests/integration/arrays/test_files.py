@@ -79,6 +79,37 @@ def test_broken_records_and_one_of_ten_megabytes_fail_alone(arrays: Arrays, fold
     assert "at most 1048576 may be" in errors[7]
 
 
+def test_records_reach_items_in_a_process_of_their_chunk(arrays: Arrays, folder: Path) -> None:
+    write_lines(folder / "rows.jsonl", map(row, range(2500)))
+    source = {"from": {"uri": f"file://{folder / 'rows.jsonl'}"}}
+    arrays.create("apart", "apart-rows", 0, items=source, chunkSize=500)
+    assert all_of(arrays.until_phase("apart", "Succeeded")) == (2500, 0, "")
+    rows = sorted((int(line.split()[2]), line.split()[-1]) for line in arrays.ns.trace("row apart"))
+    assert rows == [(number, f"row-{number}") for number in range(2500)]
+
+
+def test_records_that_are_done_are_not_run_and_another_file_is_refused(
+    arrays: Arrays, folder: Path
+) -> None:
+    file = folder / "rows.jsonl"
+    write_lines(file, map(row, range(100)))
+    create(arrays, "whole", file)
+    known = arrays.until_phase("whole", "Succeeded")["index"]["version"]
+    (arrays.ns.folder / "rows").unlink()
+    source = {"from": {"uri": f"file://{file}", "version": known}, "skip": "0-49,55,98-99"}
+    create(arrays, "rest", file, items=source, chunkSize=10)
+    assert all_of(arrays.until_phase("rest", "Succeeded")) == (100, 0, "")
+    assert [int(one[0]) for one in rows_run(arrays)] == [*range(50, 55), *range(56, 98)]
+    (arrays.ns.folder / "rows").unlink()
+    write_lines(file, map(row, range(1, 101)))
+    create(arrays, "another", file, items=source)
+    status = arrays.until_phase("another", "Failed")
+    assert (status["reason"], status["succeeded"]) == ("ItemsUnreadable", 0)
+    assert f"items.skip is about {known}" in status["message"]
+    assert not (arrays.ns.folder / "rows").exists()
+    arrays.until_no_chunks()
+
+
 def test_a_file_without_records_is_done_at_once(arrays: Arrays, folder: Path) -> None:
     (folder / "rows.jsonl").write_text("\n\n")
     create(arrays, "none", folder / "rows.jsonl")

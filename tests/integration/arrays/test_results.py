@@ -29,6 +29,11 @@ def read(plane: ControlPlane, arrays: Arrays, name: str, store: StoredResults) -
         return [*client.item_results(name)]
 
 
+def twice(found: list[ItemResult]) -> list[tuple[int, object]]:
+    """Return the items, and what the handler has made of their numbers."""
+    return [(one.item, one.result["twice"]) for one in found if isinstance(one.result, dict)]
+
+
 class LocalStore:
     """A folder that workers keep results in."""
 
@@ -42,7 +47,7 @@ class LocalStore:
     def create(self, name: str, count: int, **spec: object) -> None:
         self.arrays.create(
             name,
-            "double",
+            str(spec.pop("type", "double")),
             count,
             **{
                 "results": {"uri": str(self.results)},
@@ -76,10 +81,7 @@ def test_results_of_all_items_are_read_in_order_after_a_worker_was_killed(
     arrays.worker("worker-1", option, "--concurrency=4")
     status = arrays.until_phase("doubled", "Succeeded", within=120)
     assert all_of(status) == (600, 0, "")
-    found = local.read("doubled")
-    assert [(one.item, one.result["twice"]) for one in found if isinstance(one.result, dict)] == [
-        (item, 2 * item) for item in range(600)
-    ]
+    assert twice(local.read("doubled")) == [(item, 2 * item) for item in range(600)]
     runs = arrays.runs("doubled")
     assert set(runs) == set(range(600))
     assert sum(runs.values()) - 600 <= SECONDS_OF_ITEMS * 3 * 8 * 20
@@ -103,6 +105,20 @@ def test_without_a_store_the_array_stops_and_a_redrive_goes_on_once_there_is_one
     arrays.ask("late", redrive=1)
     assert all_of(arrays.until_phase("late", "Succeeded")) == (30, 0, "")
     assert [one.item for one in local.read("late")] == [*range(30)]
+
+
+def test_items_in_a_process_of_their_own_have_the_worker_store_what_they_return(
+    arrays: Arrays, local: LocalStore
+) -> None:
+    arrays.worker("worker-0", f"--offload-url={local.root}")
+    local.create("apart", 20, type="apart-double", chunkSize=10)
+    assert all_of(arrays.until_phase("apart", "Succeeded")) == (20, 0, "")
+    assert twice(local.read("apart")) == [(item, 2 * item) for item in range(20)]
+    other = f"{local.root}/results/other"
+    local.create("refused", 3, type="apart-double", results={"uri": other})
+    status = arrays.until_phase("refused", "Failed")
+    assert status["reason"] == "ResultsNotStored"
+    assert f"not below where results go: {local.results}/" in status["message"]
 
 
 def test_a_folder_of_another_namespace_is_refused_by_name(

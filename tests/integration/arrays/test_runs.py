@@ -20,6 +20,23 @@ def test_each_item_is_run_once_and_the_array_completes(
     arrays.until_no_chunks()
 
 
+def test_without_a_chunk_size_chunks_grow_while_they_end_quickly(
+    arrays: Arrays, operator: OperatorProcess
+) -> None:
+    arrays.worker()
+    array = arrays.create("adapts", "note", 3000, parallelism=2)
+    assert "chunkSize" not in array["spec"]
+    begun = arrays.until("adapts", lambda status: "chunkSize" in status)
+    assert begun["chunkSize"] >= 10
+    status = arrays.until_phase("adapts", "Succeeded")
+    assert all_of(status) == (3000, 0, "")
+    assert status["chunkSize"] > 100
+    assert status["generation"] < 30
+    assert arrays.runs("adapts") == dict.fromkeys(range(3000), 1)
+    arrays.create("chosen", "note", 10, chunkSize=3)
+    assert "chunkSize" not in arrays.until_phase("chosen", "Succeeded")
+
+
 def test_kubectl_waits_for_an_array_and_shows_it(arrays: Arrays) -> None:
     arrays.worker()
     arrays.create("shown", "threaded", 20, chunkSize=7)
@@ -165,7 +182,7 @@ def test_a_payload_that_is_too_large_is_refused_in_words(arrays: Arrays) -> None
 
 def test_a_worker_without_the_item_handler_leaves_chunks_alone(arrays: Arrays) -> None:
     arrays.worker(app="support.apps.worker:app")
-    arrays.create("unknown", "note", 3)
+    arrays.create("unknown", "note", 3, chunkSize=3)
     arrays.until("unknown", lambda status: status.get("open", [{}])[0].get("uid"))
     pause()
     [chunk] = arrays.chunks()

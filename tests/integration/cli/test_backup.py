@@ -12,6 +12,7 @@ from asyncjob.names import (
     CRON_JOBS,
     PARENT_LABEL,
     QUEUES,
+    array_status_path,
     collection_path,
     cron_job_path,
     queue_path,
@@ -28,6 +29,16 @@ pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(120
 
 SPEC = {"type": "flaky.call", "payload": {"failures": 0}}
 NOTES = {"type": "note", "queue": "items", "items": {"count": 7}, "chunkSize": 3}
+HALF_DONE = {
+    "phase": "Running",
+    "total": 7,
+    "next": 5,
+    "succeeded": 3,
+    "failed": 1,
+    "failedItems": "3",
+    "requeued": "1",
+    "generation": 2,
+}
 MANY = 230
 Say = Callable[..., str]
 
@@ -58,6 +69,7 @@ def populated(plane: ControlPlane) -> None:
 
     thumbs = {**_named("AsyncArray", "notes"), "spec": NOTES}
     admin.create(collection_path("shop", ARRAYS), thumbs).object()
+    admin.merge(array_status_path("shop", "notes"), {"status": HALF_DONE}).object()
 
     def life(name: str, phase: Phase = Phase.QUEUED, **spec: object) -> Life:
         one = Life("shop", name, admin, worker)
@@ -134,7 +146,10 @@ def test_what_was_lost_with_an_api_server_comes_back_on_another_and_ends(
     assert not any(one["metadata"]["name"].startswith("yearly-") for one in ns.jobs())
 
     # An array runs its items in chunks of its own.
+    assert "1 array had started: " in told
     assert "Suspended" in say("array", "get", "notes")
     say("array", "resume", "notes")
     ns.worker("worker-items", "--queue=items", "--concurrency=4", app="support.apps.items:app")
     assert "notes Succeeded 100% of 7 items" in say("array", "wait", "notes", "--timeout", "60s")
+    # Those that were done on the lost API server are not run again.
+    assert sorted(int(line.split()[2]) for line in ns.trace("done notes ")) == [1, 3, 5, 6]

@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.integration, pytest.mark.soak, pytest.mark.timeout(600
 REPORT = ROOT / ".dev" / "out" / "orders.html"
 SCENARIOS = (
     *("digest-files", "report-orders", "flaky-call", "always-fails", "slow-count", "mistake"),
-    *("fulfil-order", "release-shop"),
+    *("fulfil-order", "release-shop", "check-rows"),
 )
 
 
 def verdicts(output: str) -> dict[str, str]:
     """Return yes or NO by job, as the summary has it."""
-    rows = [line.split() for line in output.splitlines() if re.match(r"\([a-g]\)  \S", line)]
+    rows = [line.split() for line in output.splitlines() if re.match(r"\([a-h]\)  \S", line)]
     return {row[1]: row[-1] for row in rows}
 
 
@@ -38,6 +38,10 @@ def test_the_demo_shows_and_checks_every_scenario_and_leaves_nothing_behind(
     # Not that it is seen Retrying: between two looks a slow machine may be past that.
     assert re.search(r"kill -KILL \d+: \S+ is gone, with slow-count at step \d+", done.stdout)
     assert "spec.retryPolicy.maxRetries" in done.stdout
+    assert re.search(r"\n *check-rows +Succeeded +order.check +24 +23 +1 ", done.stdout)
+    assert re.search(
+        r"\n *item 17: record 17 \(at byte \d+\) has 4 fields, the header 8\n", done.stdout
+    )
     assert str(REPORT.relative_to(ROOT)) in done.stdout
     assert commands.running() == []
     assert list(commands.temporary.iterdir()) == []

@@ -50,11 +50,14 @@ def test_the_first_two_contenders_and_each_ones_competitor_are_those_that_sortin
 
 
 WAITING = st.builds(
-    lambda name, key, priority, since: PendingJob(name, name, "", key, priority, since),
+    lambda name, key, priority, since, array: PendingJob(
+        name, name, "", key, priority, since, array
+    ),
     st.sampled_from(NAMES),
     st.sampled_from(["", "x", "y", "z"]),
     st.integers(-3, 3),
     st.integers(0, 100).map(float),
+    st.sampled_from(["", "x", "y"]),
 )
 
 
@@ -71,18 +74,18 @@ class Model:
         while len(taken) < count:
             heads: dict[str, PendingJob] = {}
             for one in sorted(self.waiting.values(), key=lambda one: one.rank(self.ageing)):
-                heads.setdefault(one.key, one)
+                heads.setdefault(one.turn, one)
             open_heads = [one for one in heads.values() if one.key not in shut]
             if not open_heads:
                 break
             chosen = min(open_heads, key=self._order)
-            self.turns[chosen.key] = max(self.turns.values(), default=0) + 1
+            self.turns[chosen.turn] = max(self.turns.values(), default=0) + 1
             del self.waiting[chosen.uid]
             taken.append(chosen)
         return taken
 
     def _order(self, one: PendingJob) -> tuple[int, int, float, str]:
-        return (one.priority_tier(self.ageing), self.turns.get(one.key, 0), one.created, one.uid)
+        return (one.priority_tier(self.ageing), self.turns.get(one.turn, 0), one.created, one.uid)
 
 
 @given(

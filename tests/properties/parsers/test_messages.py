@@ -25,6 +25,7 @@ from asyncjob.kube.watch import WatchEvent, read_events
 from asyncjob.rest.jobs import Job, JobSummary
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
+    FileRequest,
     FrameDecoder,
     FrameError,
     ListRequest,
@@ -176,6 +177,7 @@ MESSAGES: list[tuple[Reader, Any]] = [
     (protocol.read_request, protocol.ask_message(1, SubmitRequest(MANIFEST))),
     (protocol.read_request, protocol.ask_message(2, WaitRequest(REF, 3.0))),
     (protocol.read_request, protocol.ask_message(3, ListRequest())),
+    (protocol.read_request, protocol.ask_message(4, FileRequest("file:///a", (0, 9)))),
     (protocol.read_number, protocol.ask_message(3, ListRequest())),
     (protocol.message_type, protocol.unable_message("why")),
     (

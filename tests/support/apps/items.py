@@ -1,6 +1,7 @@
 """Item handlers that tests drive from outside, as `support.apps.worker` has for jobs."""
 
 import asyncio
+import ctypes
 import os
 import time
 from pathlib import Path
@@ -10,9 +11,11 @@ from pydantic import BaseModel
 
 from asyncjob import Fail, ItemContext, JobContext, WorkerApp
 from asyncjob.app import ChildView
+from asyncjob.json_types import as_object, text
 
 app = WorkerApp()
 FOLDER = Path(os.environ.get("WORKER_APP_FOLDER", "."))
+AGES = 60
 
 
 class Row(BaseModel):
@@ -23,10 +26,30 @@ class Row(BaseModel):
     waits: bool = False
 
 
-def trace(word: str, job: ItemContext) -> None:
+class Pool:
+    """A resource that knows its process."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+
+
+@app.resource
+def open_pool() -> Pool:
+    """Open the pool."""
+    return Pool()
+
+
+def trace(word: str, job: ItemContext, *more: object) -> None:
     """Append a line that the test counts; one write, so that processes do not mix theirs."""
-    with (FOLDER / "trace").open("ab", buffering=0) as file:
-        file.write(f"{word} {job.array} {job.number} {job.attempt}\n".encode())
+    line = " ".join(map(str, (word, job.array, job.number, job.attempt, *more)))
+    with (Path(order(job, "folder") or FOLDER) / "trace").open("ab", buffering=0) as file:
+        file.write(f"{line}\n".encode())
+
+
+def order(job: ItemContext, what: object = None) -> str:
+    """Return what the array's payload orders this item to do, or another word of it."""
+    orders = as_object(job.payload)
+    return text(orders, str(job.number if what is None else what))
 
 
 @app.item_handler("note", concurrency=8)
@@ -74,6 +97,57 @@ async def double(job: ItemContext, item: int) -> dict[str, Any]:
     trace("done", job)
     large = item in read_numbers("large")
     return {"twice": 2 * item, "by": os.getpid(), "pad": "x" * (300_000 if large else 10)}
+
+
+@app.item_handler("apart-double", concurrency=4, isolation="process")
+async def apart_double(job: ItemContext, item: int) -> dict[str, Any]:
+    """Return something of the item from a process of its own."""
+    return {"twice": 2 * item, "by": os.getpid(), "pad": ""}
+
+
+@app.item_handler("apart", concurrency=2, isolation="process")
+async def apart(job: ItemContext, item: int, *, pool: Pool) -> None:
+    """Do as ordered, in the event loop of the chunk's own process."""
+    trace("begin", job, os.getpid(), pool.pid)
+    match order(job):
+        case "fail":
+            raise Fail(f"{item} is wrong")
+        case "wait":
+            await asyncio.sleep(AGES)
+        case "exit":
+            await asyncio.sleep(1.2)  # what is done by then has been reported
+            os._exit(7)
+        case "segfault":
+            ctypes.string_at(0)
+        case "deaf":
+            trace("deaf", job)
+            ctypes.PyDLL(None).sleep(AGES)
+        case _:
+            await asyncio.sleep(float(order(job, "seconds") or 0))
+    trace("done", job)
+
+
+@app.item_handler("apart-threads", concurrency=3, isolation="process", memory_mib=300)
+def apart_threads(job: ItemContext, item: int) -> None:
+    """Do as ordered, in a thread of the chunk's own process."""
+    trace("begin", job, os.getpid())
+    if (mib := order(job)).isdecimal():
+        trace("swollen", job, len(b"x" * (int(mib) * 1024 * 1024)))
+    while order(job) == "wait" and not job.cancelled:
+        time.sleep(0.01)
+    trace("done", job)
+
+
+@app.item_handler("apart-crowded", concurrency=64, isolation="process", memory_mib=300)
+def apart_crowded(job: ItemContext, item: int) -> None:
+    """Have more threads than there is memory for."""
+    trace("begin", job)
+
+
+@app.item_handler("apart-rows", concurrency=4, isolation="process")
+async def apart_rows(job: ItemContext, item: Row) -> None:
+    """Leave a trace of what the record says, from the chunk's own process."""
+    trace("row", job, item.name)
 
 
 @app.item_handler("rows", concurrency=4)

@@ -139,6 +139,13 @@ ARRAYS: Final[tuple[Case, ...]] = (
         "items by number and in a file",
         items={"count": 1, "from": {"uri": "memory://items/a.csv"}},
     ),
+    _created(
+        "array.skip", "a skipped item that there is not", items={"count": 10, "skip": "0-3,9-10"}
+    ),
+    _created(
+        "array.skip", "a skipped item beyond those in place", items={"inline": [1], "skip": "1"}
+    ),
+    _created("array.skip", "a range backwards", items={"from": IN_A_FILE["from"], "skip": "5-3"}),
     _created("array.one-limit", "two limits", maxFailed=1, maxFailedPercent=1),
     _created("array.redrive-not-at-creation", "a redrive at creation", redrive=1),
     _changed("array.spec-fixed", "more items", {}, {"items": {"count": 11}}),

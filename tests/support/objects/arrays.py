@@ -94,7 +94,8 @@ def outcome(
 
 def stored(state: ArrayState = RUNNING, **spec: Any) -> dict[str, Any]:
     """Return an array in this state as the API server stores it."""
-    array = raw_array(**{"items": {"count": 100}, "chunkSize": 10, "parallelism": 3, **spec})
+    given = {"items": {"count": 100}, "chunkSize": 10, "parallelism": 3, **spec}
+    array = raw_array(**{name: value for name, value in given.items() if value is not None})
     status = {name: value for name, value in state_to_json(state).items() if value is not None}
     return {**array, "status": status}
 

@@ -19,7 +19,7 @@ class ClaimSelectorHarness:
         limit: int = 100,
         limits: Mapping[str, int] | None = None,
         chunk_types: frozenset[str] = frozenset(),
-        chunk_limit: int = 0,
+        slots: int = 9,
     ) -> None:
         self.now = 0.0
         self.looks = 0
@@ -38,7 +38,7 @@ class ClaimSelectorHarness:
             relist=self.look_again,
             limits=limits or {},
             chunk_types=chunk_types,
-            chunk_limit=chunk_limit,
+            slots=slots,
         )
         self._select, self.selector.select = self.selector.select, self.select  # type: ignore[method-assign]
 

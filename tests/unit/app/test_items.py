@@ -3,11 +3,20 @@
 import asyncio
 import threading
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
-from asyncjob.app import Fail, HandlerError, ItemContext, JobContext, Retry, WorkerApp
+from asyncjob.app import (
+    Fail,
+    HandlerError,
+    Isolation,
+    ItemContext,
+    JobContext,
+    Retry,
+    WorkerApp,
+)
 from asyncjob.app.context import JobInfo
 from asyncjob.app.items import FLUSH_SECONDS
 from asyncjob.json_types import Json
@@ -288,7 +297,68 @@ def refused(**options: Any) -> str:
 def test_options_that_do_not_fit_are_refused_in_words() -> None:
     assert "concurrency is 0" in refused(concurrency=0)
     assert "concurrency is 65" in refused(concurrency=65)
-    assert "isolation='process' is not for items" in refused(isolation="process")
+    assert "isolation='thread' is unknown" in refused(isolation="thread")
+    assert "memory_mib needs isolation='process'" in refused(memory_mib=64)
+    assert "memory_mib=0 is not" in refused(isolation="process", memory_mib=0)
+
+
+def test_the_chunks_of_an_isolated_handler_run_in_a_process_and_its_index_does_not() -> None:
+    app = WorkerApp()
+
+    @app.item_handler("thumb", isolation="process", memory_mib=64)
+    def thumb(job: ItemContext, item: int) -> None:
+        """Do nothing."""
+
+    chunks, index = app.handlers["thumb/items"], app.handlers["thumb/index"]
+    assert (chunks.isolation, chunks.memory_mib) == (Isolation.PROCESS, 64)
+    assert chunks.inside_process().isolation is Isolation.LOOP
+    assert index.isolation is Isolation.LOOP
+
+
+def swell(item: int) -> int:
+    """Check an item, as the type of a handler's parameter does."""
+    if item == 0:
+        raise MemoryError
+    return item
+
+
+async def test_an_item_for_which_there_is_no_memory_is_told_the_limit() -> None:
+    app = WorkerApp()
+
+    @app.item_handler("thumb", isolation="process", memory_mib=64)
+    async def thumb(job: ItemContext, item: Annotated[int, AfterValidator(swell)]) -> None:
+        raise MemoryError
+
+    inside = app.handlers["thumb/items"].inside_process()
+    info = JobInfo("ns", "chunk", "job-uid", inside.type, "default", 1)
+    context = JobContext(info, Sink(), remaining=lambda: 60.0)
+    work = work_of("0-1", item_retries=0).to_json()
+    result = await inside.function(context, inside.read_payload(work))
+    messages = [error["message"] for error in result["errors"]]
+    assert messages == ["out of memory: memory_mib=64"] * 2
+
+
+async def test_threads_that_cannot_be_started_fail_the_chunk_and_no_item(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app, seen = WorkerApp(), list[int]()
+
+    @app.item_handler("thumb", concurrency=8)
+    def thumb(job: ItemContext, item: int) -> None:
+        seen.append(item)
+
+    before, start = threading.active_count(), threading.Thread.start
+
+    def start_few(thread: threading.Thread) -> None:
+        if threading.active_count() >= before + 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_few)
+    with pytest.raises(RuntimeError, match="cannot start 8 threads for items: can't start") as told:
+        await run(app, work_of("0-99"))
+    assert "memory_mib" not in str(told.value), "the handler has no such limit"
+    assert seen == []
 
 
 def test_a_handler_of_jobs_is_no_handler_of_items() -> None:

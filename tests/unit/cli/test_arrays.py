@@ -58,6 +58,22 @@ def test_a_number_of_items_is_submitted_with_options(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "next_one", "said"),
+    [
+        (500, None, "2 of at most 20 under way, 500 items each\n"),
+        (None, 640, "2 of at most 20 under way, 640 items in the next one, which adapts\n"),
+        (None, None, "2 of at most 20 under way\n"),
+    ],
+)
+def test_how_many_items_a_chunk_has_is_shown_and_whether_that_adapts(
+    shell: Shell, chosen: int | None, next_one: int | None, said: str
+) -> None:
+    spec = {"type": "thumb", "items": {"count": 1000}, "chunkSize": chosen}
+    shell.jobs.all_arrays["thumbs"] = running(spec=spec, status={"chunkSize": next_one})
+    assert f"Chunks      {said}" in shell.ok("array", "get", "thumbs")
+
+
+@pytest.mark.parametrize(
     ("name", "text", "inline"),
     [
         ("items.jsonl", '"a"\n{"b": 1}\n\n3\n', ["a", {"b": 1}, 3]),
@@ -98,6 +114,8 @@ def test_items_come_from_a_file_or_stdin(
         (["-f", "gone.jsonl"], "", "gone.jsonl: No such file"),
         (["-f", "-"], json.dumps([1] * 10_001), f"10,001 items are more than 10,000; {WAY_OUT}"),
         (["-f", "-"], json.dumps(["x" * 300_000]), "items.inline: "),
+        (["--count", "9", "--skip", "9"], "", "items.skip: there is no item 9: the last one is 8"),
+        (["--count", "9", "--skip", "some"], "", "items.skip: "),
     ],
 )
 def test_a_mistake_names_the_field_and_the_way_out_and_submits_nothing(
@@ -122,6 +140,13 @@ def test_items_may_be_in_a_store_and_are_counted_there(shell: Shell) -> None:
     ]
     said = shell("array", "wait", "a").stderr
     assert said.splitlines() == ["a Pending counting its items", "a Succeeded 0% of 0 items"]
+
+
+def test_items_that_are_done_already_are_named(shell: Shell) -> None:
+    shell.ok("array", "submit", "thumb", "--count", "9", "--skip", "0-3,7")
+    shell.ok("array", "submit", "thumb", "--from", "s3://b/a.csv", "--skip", "5")
+    shell.ok("array", "submit", "thumb", "-f", "-", "--skip", "0", stdin="[1, 2]")
+    assert [one.items.skip for one in shell.jobs.submitted_arrays] == ["0-3,7", "5", "0"]
 
 
 def test_items_of_too_many_bytes_are_told_to_be_a_file(shell: Shell) -> None:
@@ -209,17 +234,20 @@ def test_one_is_shown_with_its_errors_and_what_to_do_next(shell: Shell) -> None:
     shell.jobs.all_arrays["thumbs"] = failed()
     said = shell.ok("array", "get", "thumbs")
     assert "thumbs   Failed 100%\n  ItemsFailed\n" in said
-    assert "Items       1,000: 996 succeeded, 4 failed, 0 to do" in said
+    assert "Items       1,000: 996 succeeded, 4 failed, 0 to do\n" in said
     assert "Failed      17,400-402" in said
     assert "17     ValueError   Internal   no such image" in said
     assert "took 1m" in said
     assert "asyncjob array redrive thumbs" in said
+    shell.jobs.all_arrays["thumbs"] = failed().model_copy(update={"skipped": 900})
+    assert "4 failed, 0 to do; 900 were done before\n" in shell.ok("array", "get", "thumbs")
     shell.jobs.all_arrays["thumbs"] = running()
     said = shell.ok("array", "get", "thumbs")
     assert "Rate        4/s" in said
     assert "Ends        in about 2m30s" in said
     assert "asyncjob list --type thumb/items" in said
     assert "redrive" not in said
+    assert "Chunks" not in said
     assert json.loads(shell.ok("array", "get", "thumbs", "-o", "json"))["name"] == "thumbs"
     assert shell.ok("array", "get", "thumbs", "-o", "wide").splitlines()[1].startswith("thumbs")
 

@@ -90,7 +90,8 @@ def test_the_finished_are_left_out_and_counted(shell: Shell, tmp_path: Path) -> 
 
 def test_arrays_come_back_suspended_and_their_chunks_do_not(shell: Shell, tmp_path: Path) -> None:
     chunk = a_job("thumbs-0", "Running", meta={"labels": {"asyncjob.dev/array-uid": "old-thumbs"}})
-    going_on = an_array("thumbs", status={"next": 4, "succeeded": 2}, redrive=1, parallelism=3)
+    run = {"next": 4, "succeeded": 2, "requeued": "0", "failed": 1, "failedItems": "2"}
+    going_on = an_array("thumbs", status=run, redrive=1, parallelism=3)
     new = an_array("new", "Pending", status={})
     file = a_file(
         tmp_path,
@@ -104,7 +105,7 @@ def test_arrays_come_back_suspended_and_their_chunks_do_not(shell: Shell, tmp_pa
         "left out, cancelled: 1",
         "left out, arrays that have failed (--dead-letters restores them): 1",
         "left out, chunks of arrays, which create them again: 1",
-        "1 array had started: a status cannot be restored; all their items run again; "
+        "1 array had started: a status cannot be restored; items that are not done yet run; "
         "the file keeps the old status",
     ]
     assert not shell.cluster.of("AsyncJob")
@@ -114,7 +115,7 @@ def test_arrays_come_back_suspended_and_their_chunks_do_not(shell: Shell, tmp_pa
         arrays["thumbs"]["spec"].items()
         >= {
             "type": "thumb",
-            "items": {"count": 9},
+            "items": {"count": 9, "skip": "1,3"},
             "parallelism": 3,
             "suspend": True,
         }.items()
@@ -123,6 +124,79 @@ def test_arrays_come_back_suspended_and_their_chunks_do_not(shell: Shell, tmp_pa
     assert arrays["thumbs"]["metadata"]["labels"] == SUSPENDED
     shell.ok("restore", file, "--dead-letters")
     assert "failed" in shell.cluster.of("AsyncArray")
+
+
+INDEX = {"records": 9, "sizeBytes": 90, "version": "etag=1", "every": 1000, "offsets": [0]}
+CSV = {"uri": "s3://bucket/a.csv"}
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "after"),
+    [
+        ({"count": 9}, {}, {"count": 9}),
+        ({"count": 9, "skip": "7"}, {}, {"count": 9, "skip": "7"}),
+        ({"count": 9, "skip": "0,7"}, {"next": 2}, {"count": 9, "skip": "0-1,7"}),
+        ({"from": CSV}, {"index": INDEX}, {"from": CSV}),
+        (
+            {"from": CSV},
+            {"index": INDEX, "next": 5, "open": [{"name": "c", "items": "3", "generation": 1}]},
+            {"from": {**CSV, "version": "etag=1"}, "skip": "0-2,4"},
+        ),
+        (
+            {"from": {**CSV, "version": "etag=0"}, "skip": "5"},
+            {"index": INDEX},
+            {"from": {**CSV, "version": "etag=0"}, "skip": "5"},
+        ),
+    ],
+    ids=[
+        "nothing is done",
+        "what was skipped and is not reached",
+        "what was skipped and more",
+        "a file of which nothing is done",
+        "a file, as it was",
+        "a file that was another one already",
+    ],
+)
+def test_items_that_are_done_are_skipped(
+    shell: Shell, tmp_path: Path, before: dict[str, Any], status: dict[str, Any], after: Any
+) -> None:
+    file = a_file(tmp_path, an_array("thumbs", status=status, items=before))
+    assert "note" not in shell.ok("restore", file)
+    assert shell.cluster.of("AsyncArray")["thumbs"]["spec"]["items"] == after
+
+
+def test_all_items_run_again_if_they_are_to(shell: Shell, tmp_path: Path) -> None:
+    rows = {"from": {**CSV, "version": "etag=1"}, "skip": "0-3"}
+    file = a_file(
+        tmp_path,
+        an_array("thumbs", status={"next": 4, "succeeded": 4}),
+        an_array("rows", status={"next": 4, "succeeded": 4, "index": INDEX}, items=rows),
+    )
+    said = shell.ok("restore", file, "--all-items")
+    assert "2 arrays had started: a status cannot be restored; all items run; " in said
+    arrays = shell.cluster.of("AsyncArray")
+    assert arrays["thumbs"]["spec"]["items"] == {"count": 9}
+    assert arrays["rows"]["spec"]["items"] == {"from": CSV}
+
+
+def test_items_that_cannot_be_listed_run_again_and_are_counted(
+    shell: Shell, tmp_path: Path
+) -> None:
+    failed = ",".join(str(4 * one) for one in range(1000))
+    known = {"next": 5000, "failedItems": failed, "failed": 1000, "succeeded": 4000}
+    full = {**known, "requeued": "4500,4600", "succeeded": 3998}
+    unknown = {**known, "failed": 1001, "failedUnlisted": 1, "succeeded": 3999}
+    file = a_file(
+        tmp_path,
+        an_array("full", status=full, items={"count": 9000}),
+        an_array("unknown", status=unknown, items={"count": 9000}),
+    )
+    note = "note: items that are done and cannot be listed run again (full: 6, unknown: 3999)"
+    assert note in shell.ok("restore", file).splitlines()
+    arrays = shell.cluster.of("AsyncArray")
+    assert "skip" not in arrays["unknown"]["spec"]["items"]
+    skipped = arrays["full"]["spec"]["items"]["skip"].split(",")
+    assert (len(skipped), skipped[0], skipped[-1]) == (1000, "1-3", "4601-4999")
 
 
 def test_an_array_is_left_to_the_job_that_submits_it_again(shell: Shell, tmp_path: Path) -> None:
@@ -142,6 +216,21 @@ def test_an_array_that_no_cluster_would_take_is_named(shell: Shell, tmp_path: Pa
     assert "nothing was restored" in result.stderr
     strange = shell("restore", a_file(tmp_path, an_array("thumbs", "Paused")))
     assert "status.phase: 'Paused' is not known to this version" in strange.stderr
+    twisted = an_array("thumbs", status={"next": 9, "failedItems": "5-3"})
+    said = shell("restore", a_file(tmp_path, twisted)).stderr
+    assert "status: the range 5-3 ends before it begins" in said
+    assert "nothing was restored" in said
+    backwards = an_array("thumbs", items={"count": 9, "skip": "5-3"})
+    assert "5-3 ends before" in shell("restore", a_file(tmp_path, backwards)).stderr
+
+
+def test_what_a_later_version_tells_of_an_array_does_not_keep_it_from_coming_back(
+    shell: Shell, tmp_path: Path
+) -> None:
+    later = {"next": 3, "succeeded": 3, "reason": "ByALaterVersion", "errors": ["?"]}
+    shell.ok("restore", a_file(tmp_path, an_array("thumbs", status=later)))
+    items = shell.cluster.of("AsyncArray")["thumbs"]["spec"]["items"]
+    assert items == {"count": 9, "skip": "0-2"}
 
 
 def test_a_second_run_makes_nothing_twice_and_leaves_what_is_there(

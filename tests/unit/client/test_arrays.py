@@ -63,6 +63,15 @@ def test_an_array_that_somebody_else_made_under_the_name_is_not_taken_for_ones_o
         run(client_of(api).submit_array(wanted(name="thumbs")))
 
 
+def test_a_submission_without_a_chunk_size_is_that_of_an_older_client_which_adds_it() -> None:
+    api = FakeApi()
+    client = client_of(api)
+    run(client.submit_array(wanted(name="a", chunkSize=500)))
+    assert not run(client.submit_array(wanted(name="a"))).created
+    with pytest.raises(ArrayExistsError):
+        run(client.submit_array(wanted(name="a", chunkSize=501)))
+
+
 def test_labels_and_items_tell_one_array_from_another() -> None:
     api = FakeApi()
     client = client_of(api)
@@ -83,6 +92,32 @@ def test_items_of_a_file_are_named_and_not_sent() -> None:
     assert stored["spec"]["items"] == {"from": source}
     with pytest.raises(InvalidSubmissionError, match="exactly one of count, inline and from"):
         run(client_of(api).submit_array(wanted(name="b", items={"from": source, "count": 1})))
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        ({"count": 10, "skip": "3,8-10"}, "there is no item 10: the last one is 9"),
+        ({"inline": ["a"], "skip": "1"}, "there is no item 1: the last one is 0"),
+        ({"count": 10, "skip": "5-3"}, "the range 5-3 ends before it begins"),
+    ],
+)
+def test_items_to_skip_that_there_are_not_are_named(items: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidSubmissionError, match=f"items.skip: {said}"):
+        run(client_of(FakeApi()).submit_array(wanted(items=items)))
+
+
+def test_items_to_skip_are_sent() -> None:
+    api = FakeApi()
+    file = {"uri": "s3://bucket/a.csv", "version": "etag=1"}
+    given: list[dict[str, Any]] = [
+        {"count": 10, "skip": "3,8-9"},
+        {"inline": ["a", None], "skip": "0"},
+        {"from": file, "skip": "3,8-9"},
+    ]
+    for number, items in enumerate(given):
+        run(client_of(api).submit_array(wanted(name=f"a-{number}", items=items)))
+    assert [one["spec"]["items"] for one in api.objects.values()] == given
 
 
 def test_an_array_deleted_between_two_requests_is_worth_another_try() -> None:
@@ -181,6 +216,16 @@ def test_the_rate_is_that_of_all_items_since_the_first_chunk() -> None:
     array = info(succeeded=4, failed=1)
     assert items_per_second(array, NOW) == pytest.approx(0.05)
     assert seconds_left(array, NOW) == pytest.approx(100.0)
+
+
+def test_items_that_were_done_before_say_nothing_about_the_rate() -> None:
+    obj = put(FakeApi(), startTime=STARTED, next=7, succeeded=4, failed=1)
+    obj["spec"] |= {"items": {"count": 10, "skip": "0-1,9"}}
+    array = array_of(obj)
+    assert (array.skipped, array.done) == (2, 5)
+    assert items_per_second(array, NOW) == pytest.approx(0.03)
+    obj["status"] |= {"succeeded": 2, "failed": 0, "next": 2}
+    assert items_per_second(array_of(obj), NOW) is None
 
 
 def test_nobody_can_tell_how_long_an_array_takes_that_does_not_go_on() -> None:

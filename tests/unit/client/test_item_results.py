@@ -150,6 +150,16 @@ async def test_one_that_is_missing_is_said_as_one(stored: Results) -> None:
             await all_of(client.item_results("thumbs"))
 
 
+async def test_skipped_items_have_no_result_here(stored: Results) -> None:
+    stored.put(range(100, 900))
+    obj = an_array(stored.uri)
+    obj["spec"]["items"]["skip"] = "0-99"
+    async with by_rest(obj, stored.reader) as client:
+        assert await all_of(client.item_results("thumbs")) == [
+            (item, {"n": item}) for item in range(100, 900)
+        ]
+
+
 async def test_failed_items_that_are_only_counted_have_no_result(stored: Results) -> None:
     stored.put(range(890))
     async with by_rest(an_array(stored.uri, failedUnlisted=10), stored.reader) as client:

@@ -134,6 +134,18 @@ def test_where_the_results_are_is_a_fact_and_chunks_are_of_the_type_that_stores_
     assert "type=thumb%2Fitems" in without.chunks_url
 
 
+@pytest.mark.parametrize(
+    ("chosen", "next_one", "said"),
+    [(5000, None, "5,000"), (None, 6400, "6,400, adapts"), (None, None, "adapts")],
+)
+def test_how_many_items_a_chunk_has_is_a_fact(
+    chosen: int | None, next_one: int | None, said: str
+) -> None:
+    spec, status = {**SPEC, "chunkSize": chosen}, {"chunkSize": next_one}
+    facts = {fact.name: fact.value for fact in shown(array(spec=spec, status=status)).facts}
+    assert facts["Items in a chunk"] == said
+
+
 def test_facts_and_payload_are_those_of_the_spec() -> None:
     spec = AsyncArraySpec.model_validate(
         {**SPEC, "payload": {"width": 320}, "maxFailedPercent": 5, "priority": 3}

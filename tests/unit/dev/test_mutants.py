@@ -5,8 +5,10 @@ import importlib.util
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -167,6 +169,38 @@ def test_a_child_that_waits_for_a_processor_is_not_idle() -> None:
     trials = [Trial("hog", hog, 60), Trial("starving", starving, 60)]
     verdicts = dict(run_forked(trials, jobs=2, idle_seconds=1))
     assert verdicts == {"hog": Verdict.SURVIVED, "starving": Verdict.SURVIVED}
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A test as pytest has collected it, as far as it matters here."""
+
+    nodeid: str
+    config: SimpleNamespace
+
+
+def noticed(name: str, *, collected: str) -> Verdict:
+    """Return whether a mutant is noticed by the test of that name, where that one is collected."""
+
+    def fail(*, item: Item, nextitem: None) -> None:
+        os._exit(Verdict.KILLED)
+
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_runtest_protocol=fail))
+    item, verdicts = Item(collected, config), list[Verdict]()
+    suite = Suite(lambda suite: verdicts.append(suite.run([(name, 0.1)], str)))
+    session: Any = SimpleNamespace(testsfailed=0, items=[item])
+
+    def run() -> Verdict:
+        suite.pytest_runtestloop(session)
+        return verdicts[0]
+
+    return dict(run_forked([Trial("one", run, 5)], jobs=1))["one"]
+
+
+def test_a_test_is_tried_though_the_number_in_its_name_is_the_one_that_is_changed() -> None:
+    assert noticed("test_a.py::x[3]", collected="test_a.py::x[3]") is Verdict.KILLED
+    assert noticed("test_a.py::x[3]", collected="test_a.py::x[4]") is Verdict.KILLED
+    assert noticed("test_a.py::x[3]", collected="test_a.py::y[4]") is Verdict.SURVIVED
 
 
 def test_tests_are_chosen_by_what_they_reach_and_measured_again_where_they_change(

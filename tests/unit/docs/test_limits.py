@@ -35,8 +35,8 @@ ELSEWHERE: Mapping[str, str] = {
         array.MAX_RESULTS_URI_LENGTH
     """,
     "the same bound as one on the page": """
-        child_manifest.MAX_PAYLOAD_BYTES handler.MAX_JSON_LEVELS job_rules.MAX_HISTORY
-        counting.MAX_RANGES history_file.MAX_LINE_BYTES metrics.MAX_TYPES
+        chunk_size.MAX_SIZE child_manifest.MAX_PAYLOAD_BYTES handler.MAX_JSON_LEVELS
+        job_rules.MAX_HISTORY counting.MAX_RANGES history_file.MAX_LINE_BYTES metrics.MAX_TYPES
         job_metrics.MAX_QUEUE_TYPES
     """,
     "a text, cut where it is written or shown": """

@@ -18,6 +18,13 @@ def test_each_queue_has_workers_of_its_own() -> None:
     assert served == ["--queue=default", "--queue=default", "--queue=api", "--queue=api"]
 
 
+def test_workers_read_from_the_folder_that_is_named_and_from_no_other() -> None:
+    [named] = worker_specs(EnvironmentSettings(workers=1, readable="/project/data"))
+    [other] = worker_specs(EnvironmentSettings(workers=1))
+    assert "--payload-prefix=file:///project/data" in named.argv
+    assert not [word for word in other.argv if word.startswith("--payload-prefix")]
+
+
 def test_the_gateway_is_open_to_this_machine_only() -> None:
     [gateway] = [
         spec

@@ -1,5 +1,6 @@
 """The example manifests: one object each, explained in a line, for handlers that exist."""
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from asyncjob.lifecycle.derived_jobs import run_name
 from asyncjob.lifecycle.timestamps import parse_timestamp
 from asyncjob.models import AsyncCronJobSpec
 from asyncjob.models.array import AsyncArray
+from asyncjob_dev.demo.rows import READABLE, manifest_for
 from asyncjob_operator.core.schedules.calendar import parse_schedule
 from asyncjob_operator.core.schedules.view import format_epoch
 from unit.examples.notes import ROOT
@@ -21,8 +23,11 @@ from unit.examples.notes import ROOT
 EXAMPLES = ROOT / "examples"
 CRON = EXAMPLES / "nightly-report.yaml"
 ARRAY = EXAMPLES / "check-orders.yaml"
+ROWS = EXAMPLES / "check-rows.yaml"
 QUEUES = [EXAMPLES / "api-queue.yaml", EXAMPLES / "queue.yaml"]
-JOBS = sorted(set(EXAMPLES.glob("*.yaml")) - {*QUEUES, ARRAY, CRON, EXAMPLES / "mistake.yaml"})
+JOBS = sorted(
+    set(EXAMPLES.glob("*.yaml")) - {*QUEUES, ARRAY, ROWS, CRON, EXAMPLES / "mistake.yaml"}
+)
 SUBMITTED = {
     *("words.count-file", "order.check/index", "order.check/items", "order.check/store"),
 }
@@ -95,6 +100,22 @@ def test_the_array_fits_its_handler() -> None:
     assert array.spec.items.inline
     for item in array.spec.items.inline:
         Order.model_validate(item)
+
+
+def test_the_array_of_a_file_reads_rows_that_are_orders_but_for_the_one_it_allows() -> None:
+    array = AsyncArray.model_validate(yaml.safe_load(manifest_for(ROWS, ROOT)))
+    assert array.metadata.name == ROWS.stem
+    assert f"{array.spec.type}/items" in app.handlers
+    source = array.spec.items.from_
+    assert source is not None
+    file = Path(source.uri.removeprefix("file://"))
+    assert file.parent == ROOT / READABLE
+    with file.open(encoding="utf-8", newline="") as opened:
+        header, *rows = csv.reader(opened)
+    orders = [dict(zip(header, row, strict=True)) for row in rows if len(row) == len(header)]
+    for order in orders:
+        Order.model_validate(order)
+    assert len(rows) - len(orders) == array.spec.max_failed == 1
 
 
 def test_the_mistake_is_the_one_its_comment_names() -> None:

@@ -13,13 +13,17 @@ from asyncjob.app.errors import AttemptOverError, ChildGoneError, SubmitForbidde
 from asyncjob.errors import AsyncJobError, ForbiddenError, ThrottledError
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.offload import StoreUnavailableError
+from asyncjob.offload.store import ObjectStat
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
-    ChildJobRequest,
+    FileRequest,
     ListRequest,
+    ResultRequest,
     RunRequest,
     SubmitRequest,
     WaitRequest,
+    WorkerRequest,
 )
 
 INFO = JobInfo(
@@ -69,9 +73,12 @@ def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
         WaitRequest(ChildRef("c", "c1", "AsyncArray"), None),
         SubmitRequest(ChildManifest("c", "hash", {}, None, "AsyncArray")),
         ListRequest(),
+        FileRequest("s3://bucket/a.jsonl"),
+        FileRequest("s3://bucket/a.jsonl", (0, 7)),
+        ResultRequest("s3://bucket/results/ns/u", "0", "1-1-j-0.jsonl", b'{"item":0}\n'),
     ],
 )
-def test_a_question_arrives_as_it_was_asked(question: ChildJobRequest) -> None:
+def test_a_question_arrives_as_it_was_asked(question: WorkerRequest) -> None:
     message = over_the_wire(protocol.ask_message(3, question))
     assert (protocol.read_number(message), protocol.read_request(message)) == (3, question)
 
@@ -92,6 +99,13 @@ def test_answers_arrive_as_they_were_given() -> None:
     assert protocol.read_views(over_the_wire(protocol.answer_value([VIEW, VIEW]))) == [VIEW, VIEW]
 
 
+def test_what_files_hold_arrives_as_it_is() -> None:
+    data = bytes(range(256))
+    assert protocol.read_part(over_the_wire(protocol.file_answer(data))) == data
+    stat = ObjectStat(7, "etag=x size=7")
+    assert protocol.read_stat(over_the_wire(protocol.file_answer(stat))) == stat
+
+
 class OfAPluginError(ChildGoneError):
     """An error that is known on one side only."""
 
@@ -106,6 +120,7 @@ class ForeignError(Exception):
         (SubmitForbiddenError("no"), SubmitForbiddenError, "no"),
         (AttemptOverError(), AttemptOverError, str(AttemptOverError())),
         (TimeoutError("late"), TimeoutError, "late"),
+        (StoreUnavailableError("away"), StoreUnavailableError, "away"),
         (ThrottledError("slow"), ThrottledError, "slow"),
         (OfAPluginError("gone"), ChildGoneError, "gone"),
         (ForeignError("x"), AsyncJobError, "ForeignError: x"),

@@ -88,6 +88,18 @@ def test_the_entry_that_ends_an_attempt_says_who_ran_it_and_since_when() -> None
     }
 
 
+def test_the_entry_of_a_change_for_a_reason_says_it_as_the_status_does() -> None:
+    held = phase_change.hold(view(Phase.QUEUED), Reason.SUSPENDED, "by spec.suspend", now=at(3))
+    assert held.history_entry == {
+        "time": at(3),
+        "phase": "Pending",
+        "attempt": 0,
+        "reason": "Suspended",
+        "message": "by spec.suspend",
+    }
+    assert held.fields["reason"] == "Suspended"
+
+
 @pytest.mark.parametrize("category", Category)
 def test_a_dead_letter_shows_the_category_that_it_was_given(category: Category) -> None:
     for reason in Reason:

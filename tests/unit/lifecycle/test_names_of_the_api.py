@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.records import RecordFormat
 from asyncjob.lifecycle.claim import EMPTY_POLICY_LAYER, Candidate
 from asyncjob.lifecycle.derived_jobs import MAX_LABEL_LENGTH, RERUN_FIELDS
 from asyncjob.lifecycle.phase_change import (
@@ -80,6 +82,9 @@ def first_cells(page: str, title: str) -> list[str]:
         ("asyncjobs", "status.phase", Phase),
         ("asyncjobs", "status.reason", Reason),
         ("asyncjobs", "spec.retryPolicy.backoff", Backoff),
+        ("asyncarrays", "spec.items.from.format", RecordFormat),
+        ("asyncarrays", "status.phase", ArrayPhase),
+        ("asyncarrays", "status.reason", ArrayReason),
         ("asynccronjobs", "spec.concurrencyPolicy", ConcurrencyPolicy),
         ("asynccronjobs", "spec.misfirePolicy", MisfirePolicy),
         ("asynccronjobs", "status.reason", CronReason),

@@ -10,7 +10,6 @@ from asyncjob.app.errors import StepError
 from asyncjob.app.steps import NO_STEPS, Steps
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.waits import (
-    MAX_PAYLOAD_SCHEMA_BYTES,
     MAX_WAITING,
     WaitedChild,
     WaitKind,
@@ -27,6 +26,7 @@ from asyncjob.lifecycle.waits import (
     signal_wait,
     wait_record,
     waits_of,
+    wake_of,
     without_dropped,
 )
 
@@ -176,7 +176,7 @@ def run(call: Any) -> Any:
 
 def test_a_job_shows_the_schema_of_a_signal_unless_it_is_large_and_nobody_reads_it_back() -> None:
     small: JsonObject = {"type": "boolean"}
-    fits = "x" * (MAX_PAYLOAD_SCHEMA_BYTES - len('{"title":""}'))
+    fits = "x" * (4096 - len('{"title":""}'))
     deep: JsonObject = {"type": "object"}
     for _ in range(20):
         deep = {"items": deep}
@@ -207,6 +207,16 @@ def test_a_park_shows_schemas_of_sixteen_levels_and_names_a_hundred_children_of_
     children = [WaitedChild(f"c{number}", f"u{number}") for number in range(150)]
     [wait] = first_waits({"all": children_wait(open_wait(WaitKind.CHILDREN), children)})
     assert len(wait.children) == 100
+
+
+def test_a_job_is_woken_by_the_end_of_arrays_only_where_one_is_among_its_children() -> None:
+    jobs = [WaitedChild("a", "uid-a"), WaitedChild("b", "uid-b")]
+    array = WaitedChild("sorted", "uid-sorted", "AsyncArray")
+    wait = open_wait(WaitKind.CHILDREN)
+    assert wake_of(children_wait(wait, jobs)) == "Children"
+    assert wake_of(children_wait(wait, [*jobs, array])) == "AsyncArray"
+    assert wake_of(NAP) == "Sleep"
+    assert wake_of(APPROVAL) == "Signal"
 
 
 def test_waits_with_a_schema_can_be_told_apart_in_a_set() -> None:

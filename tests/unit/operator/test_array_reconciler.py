@@ -226,6 +226,15 @@ async def test_an_array_is_run_under_all_rules() -> None:
     assert registry.get_sample_value("asyncjob_array_items_total", counted) == 11
 
 
+async def test_items_that_were_done_before_are_not_counted_as_run() -> None:
+    life = Life(items={"count": 11, "skip": "0-3,8"})
+    await life.until("Succeeded", set())
+    assert (life.status["succeeded"], life.status["next"]) == (11, 11)
+    counted = {"namespace": "ns", "queue": "default", "outcome": "succeeded"}
+    registry = life.process.metrics.registry
+    assert registry.get_sample_value("asyncjob_array_items_total", counted) == 6
+
+
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_whatever_write_is_the_last_of_a_process_the_next_one_finishes(after: bool) -> None:
     undisturbed = Life()

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from asyncjob.lifecycle.arrays.chunks import ItemError
 from asyncjob.lifecycle.arrays.item_index import ItemIndex, ItemsFile
+from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.records import RecordFormat
 from asyncjob.lifecycle.arrays.state import (
@@ -46,6 +47,7 @@ STATE = ArrayState(
     claims=3,
     redrives=2,
     start_time=stamp(1),
+    chunk_size=640,
     completion_time=stamp(2),
     index=ItemIndex(200, 900, "v1", 1000, (12,)),
 )
@@ -70,6 +72,7 @@ STATUS: dict[str, Any] = {
     "failedUnlisted": 4,
     "errors": [{"item": 80, "type": "ValueError", "category": "Internal", "message": "no"}],
     "generation": 8,
+    "chunkSize": 640,
     "writer": "operator-0",
     "claims": 3,
     "redrives": 2,
@@ -112,7 +115,7 @@ def test_an_array_without_a_status_has_all_of_its_items_before_it() -> None:
 
 def test_what_the_array_says_is_read_in_full() -> None:
     array = raw_array(
-        items={"from": {"uri": "s3://bucket/rows", "format": "CSV"}},
+        items={"from": {"uri": "s3://bucket/rows", "format": "CSV", "version": "v1"}, "skip": "7"},
         queue="mail",
         chunkSize=5,
         parallelism=7,
@@ -136,6 +139,9 @@ def test_what_the_array_says_is_read_in_full() -> None:
         queue="mail",
         items_file=ItemsFile("s3://bucket/rows", RecordFormat.CSV),
         count=0,
+        skip=ItemRanges.of([7]),
+        file_version="v1",
+        inline_bytes=0,
         large=False,
         chunk_size=5,
         parallelism=7,
@@ -162,6 +168,7 @@ def test_what_the_array_leaves_out_is_as_its_reference_states() -> None:
     assert (read.items_file, read.queue) == (None, model.queue)
     assert (read.ttl_seconds_after_finished, read.parent_uid) == (None, "")
     assert (read.count, read.total) == (2, 2)
+    assert (read.skip, read.file_version) == (ItemRanges(), "")
 
 
 def test_how_many_items_a_file_has_is_what_the_index_job_has_found() -> None:

@@ -231,7 +231,7 @@ async def test_no_limit_takes_children_of_unfinished_parents_but_that_of_the_nam
 
     def removed(limit: int) -> list[str]:
         options = RetentionOptions(namespace_limit=limit)
-        return [one.name for one in plan_removals(by_queue(free), [], options, children).jobs]
+        return [one.name for one in plan_removals(by_queue(free), [], options, children, 0.0).jobs]
 
     assert removed(4) == []
     assert removed(3) == ["a"]

@@ -55,6 +55,7 @@ def test_what_is_no_time_never_comes() -> None:
         ("2027-01-15T10:00:00+02:00", EPOCH),
         ("2027-01-15T08:00:00", EPOCH),  # without a zone it is UTC, wherever the machine is
         ("", 7.0),
+        (None, 7.0),
         ("2027-01-15T25:00:00Z", 7.0),
         ("0001-01-01T00:00:00Z", -30_610_224_000.0),
         ("1000-01-01T00:00:00+14:00", -30_610_224_000.0),
@@ -62,6 +63,6 @@ def test_what_is_no_time_never_comes() -> None:
     ],
 )
 def test_a_stored_time_is_within_the_years_that_can_be_stored_again(
-    text: str, seconds: float
+    text: str | None, seconds: float
 ) -> None:
     assert to_epoch(text, default=7.0) == seconds

@@ -8,7 +8,9 @@ import pytest
 from asyncjob.json_types import JsonObject
 from asyncjob.lifecycle.phase_change import status_fields, status_json_patch
 from asyncjob.lifecycle.phases import Phase, Reason
-from asyncjob_operator.core.decision import ChangePhase
+from asyncjob.lifecycle.waits import WaitedChild
+from asyncjob_operator.core.decision import ChangePhase, ChildrenOver, NoLiveDuplicate
+from asyncjob_operator.core.dependencies import AwaitedChildren, Dependencies
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.snapshot import Snapshot
 from support.objects.snapshots import at, job, judged, seen, stamp
@@ -38,6 +40,31 @@ def woken(snapshot: Snapshot, now: Now) -> tuple[str, ...] | None:
     assert effect.change.target is Phase.QUEUED
     assert effect.change.history_entry is None, "a park leaves no line of history"
     return effect.change.waits_over
+
+
+def parked_for_children(
+    *names: str,
+    unfinished: tuple[str, ...] = (),
+    unknown: tuple[str, ...] = (),
+    until: float | None = None,
+    spec: dict[str, Any] | None = None,
+) -> Snapshot:
+    """Return a job that is parked for children, of which those that are not named have finished."""
+    children = [{"name": name, "uid": f"uid-{name}"} for name in names]
+    wait: dict[str, Any] = {"kind": "Children", "key": "children", "children": children}
+    awaited = AwaitedChildren(
+        open=frozenset(f"uid-{name}" for name in unfinished),
+        absent=frozenset(f"uid-{name}" for name in unknown),
+    )
+    timed = {} if until is None else {"until": stamp(until)}
+    return replace(parked({**wait, **timed}, spec=spec), dependencies=Dependencies(awaited=awaited))
+
+
+def verified(snapshot: Snapshot, now: Now) -> object:
+    """Return what is confirmed before the job is queued."""
+    effect = judged(snapshot, now).effect
+    assert isinstance(effect, ChangePhase)
+    return effect.precondition
 
 
 def test_a_sleep_is_over_at_its_time_and_not_before() -> None:
@@ -113,3 +140,46 @@ def test_a_redrive_forgets_timeouts_of_signals_and_keeps_sleeps() -> None:
     assert "waits" not in status_fields(effect.change, {"phase": "DeadLetter"})
     other = replace(effect.change, reason=Reason.NOT_BEFORE)
     assert "waits" not in status_fields(other, status)
+
+
+def test_children_that_have_finished_wake_without_a_read_and_an_unfinished_one_does_not() -> None:
+    finished = parked_for_children("a", "b")
+    assert (woken(finished, at(0)), verified(finished, at(0))) == ((), None)
+    waiting = judged(parked_for_children("a", "b", unfinished=("b",)), at(1000))
+    assert (waiting.effect, waiting.requeue_at) == (None, None)
+
+
+@pytest.mark.parametrize("unknown", [("b",), ("a", "b")], ids=["one of them", "all"])
+def test_children_that_are_not_known_are_read_before_their_parent_is_woken(
+    unknown: tuple[str, ...],
+) -> None:
+    snapshot = parked_for_children("a", "b", unknown=unknown)
+    to_read = tuple(WaitedChild(name, f"uid-{name}") for name in unknown)
+    assert woken(snapshot, at(0)) == ()
+    assert verified(snapshot, at(0)) == ChildrenOver("ns", to_read)
+
+
+def test_nothing_but_its_children_is_read_for_a_parked_job_that_holds_an_id() -> None:
+    held = {"deduplicationId": "d"}
+    assert verified(parked_for_children("a", spec=held), at(0)) is None
+    assert isinstance(
+        verified(parked_for_children("a", unknown=("a",), spec=held), at(0)), ChildrenOver
+    )
+    fresh = seen(job(Phase.PENDING, reason="Suspended", spec=held))
+    assert verified(fresh, at(0)) == NoLiveDuplicate("ns", "uid-job", "d")
+
+
+def test_a_wait_for_children_ends_by_time_unless_they_have_finished_first() -> None:
+    late = parked_for_children("a", unfinished=("a",), until=30)
+    assert judged(late, at(29)).requeue_at == 30
+    assert woken(late, at(29)) is None
+    assert woken(late, at(30)) == ("children",)
+    assert woken(parked_for_children("a", until=30), at(1000)) == ()
+
+
+def test_children_that_are_not_known_are_read_for_a_minute_before_time_ends_their_wait() -> None:
+    unread = parked_for_children("a", unknown=("a",), until=30)
+    assert woken(unread, at(89.9)) == ()
+    assert verified(unread, at(89.9)) == ChildrenOver("ns", (WaitedChild("a", "uid-a"),))
+    assert woken(unread, at(90)) == ("children",)
+    assert verified(unread, at(90)) is None

@@ -3,8 +3,10 @@
 from asyncjob_operator.core.admission.pending_queue import PendingJob, PendingQueue
 
 
-def waiting(name: str, key: str = "", priority: int = 0, since: float = 0.0) -> PendingJob:
-    return PendingJob(f"uid-{name}", name, "", key, priority, since)
+def waiting(
+    name: str, key: str = "", priority: int = 0, since: float = 0.0, array: str = ""
+) -> PendingJob:
+    return PendingJob(f"uid-{name}", name, "", key, priority, since, array)
 
 
 def order(line: PendingQueue, count: int = 100) -> list[str]:
@@ -46,6 +48,26 @@ def test_a_key_that_always_has_one_job_more_leaves_others_their_turns() -> None:
         line.add(waiting(f"b{number}", "b", since=60 + number))
         begun += order(line, count=2 if number else 1)
     assert begun == ["a0", "b0", "a1", "b1"]
+
+
+def test_arrays_take_turns_with_each_other_and_with_jobs_without_a_key() -> None:
+    chunks = [waiting(f"a{number}", since=number, array="a") for number in range(4)]
+    line = line_of(*chunks, waiting("b0", since=50, array="b"), waiting("one", since=60))
+    assert order(line) == ["a0", "b0", "one", "a1", "a2", "a3"]
+
+
+def test_an_array_has_no_turn_in_common_with_a_key_of_its_name() -> None:
+    line = line_of(
+        waiting("a0", since=1, array="a"),
+        waiting("a1", since=2, array="a"),
+        waiting("k0", "a", since=3),
+    )
+    assert order(line) == ["a0", "k0", "a1"]
+
+
+def test_no_limit_of_a_key_holds_back_an_array() -> None:
+    line = line_of(waiting("a0", array="a"), waiting("k0", "k"))
+    assert [who.name for who in line.pop(9, lambda key: not key)] == ["a0"]
 
 
 def test_a_priority_outranks_turns() -> None:

@@ -111,8 +111,22 @@ def test_beyond_a_namespaces_limit_the_oldest_go_whatever_protects_them() -> Non
         finished("young", 1),
         finished("younger", 0),
     ]
-    assert [record.name for record in beyond_namespace_limit(jobs, options)] == ["keyed", "young"]
-    assert beyond_namespace_limit(jobs[:2], options) == []
+    beyond = beyond_namespace_limit(jobs, options, [], EPOCH)
+    assert [record.name for record in beyond] == ["keyed", "young"]
+    assert beyond_namespace_limit(jobs[:2], options, [], EPOCH) == []
+
+
+def test_a_child_goes_before_what_a_key_still_holds_from_its_minimum_age_on() -> None:
+    options = RetentionOptions(namespace_limit=0, min_age=3600, dedup_window=DAY)
+    jobs = [
+        finished("held", DAY - 1, has_dedup_key=True),
+        finished("held no longer", DAY, has_dedup_key=True),
+        finished("without a key", 10),
+    ]
+    children = [finished("old", 3600), finished("young", 3599)]
+    beyond = beyond_namespace_limit(jobs, options, children, EPOCH)
+    names = [record.name for record in beyond]
+    assert names == ["held no longer", "without a key", "old", "held", "young"]
 
 
 def test_a_job_already_being_deleted_is_left_out() -> None:
@@ -229,6 +243,14 @@ def test_what_is_beyond_a_namespaces_limit_is_told_apart_from_what_is_old() -> N
     jobs = [finished("old", 8 * DAY), *(finished(str(age), age) for age in (3, 2, 1))]
     options = RetentionOptions(namespace_limit=2)
     old = removable_in_queue(jobs, OPEN_QUEUE, options, EPOCH)
-    found = plan_removals(by_queue(jobs), old, options)
+    found = plan_removals(by_queue(jobs), old, options, [], EPOCH)
     assert [record.name for record in found.jobs] == ["old", "3"]
     assert (found.total, found.excess) == (4, 1)
+
+
+def test_children_of_unfinished_parents_are_among_those_that_a_namespace_holds() -> None:
+    jobs, children = [finished("free", 1)], [finished("a", 2), finished("b", 1)]
+    options = RetentionOptions(namespace_limit=1)
+    found = plan_removals(by_queue(jobs), [], options, children, EPOCH)
+    assert [record.name for record in found.jobs] == ["free", "a"]
+    assert (found.total, found.excess, found.forced) == (3, 2, frozenset({"a"}))

@@ -1,6 +1,7 @@
 """The committed files are the generated ones, and the check tells when they are not."""
 
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def written(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@cache
 def objects_by_file() -> dict[str, Any]:
     return dict(manifests())
 

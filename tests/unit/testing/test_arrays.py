@@ -183,7 +183,7 @@ async def test_a_cancelled_array_keeps_what_is_done(items: Items) -> None:
 
 async def test_a_chunk_whose_worker_dies_goes_on_from_its_checkpoint(items: Items) -> None:
     async with FakeCluster(items.app) as cluster:
-        array = await cluster.submit_array("slow", 4)
+        array = await cluster.submit_array("slow", 4, chunk_size=4)
         await cluster.advance(25)
         await array.chunks[0].crash()
         await cluster.run_until_idle()
@@ -204,6 +204,43 @@ async def test_chunks_leave_a_place_for_single_jobs(items: Items) -> None:
 async def test_items_that_wait_for_something_real_are_not_timed_out(items: Items) -> None:
     array = await run_array(items, "threaded", 10, timeout=1)
     assert (array.phase, array.succeeded) == (ArrayPhase.SUCCEEDED, 10)
+
+
+async def test_items_that_are_done_already_are_not_run(items: Items) -> None:
+    async with FakeCluster(items.app) as cluster:
+        manifest = {
+            "apiVersion": "asyncjob.dev/v1alpha1",
+            "kind": "AsyncArray",
+            "metadata": {"name": "rest"},
+            "spec": {"type": "note", "items": {"count": 9, "skip": "0-3,6"}, "chunkSize": 2},
+        }
+        await cluster.apply(manifest)
+        await cluster.run_until_idle()
+        array = cluster.array("rest")
+        assert (array.phase, array.succeeded) == (ArrayPhase.SUCCEEDED, 9)
+    assert set(items.runs) == {4, 5, 7, 8}
+
+
+@pytest.mark.parametrize("options", [{}, {"memory_mib": 64}])
+async def test_chunks_with_a_process_of_their_own_run_here(options: dict[str, Any]) -> None:
+    app, runs = WorkerApp(), Counter[str]()
+
+    @app.resource
+    def width() -> int:
+        return 7
+
+    @app.item_handler("typed", concurrency=2, isolation="process", **options)
+    async def typed(job: ItemContext, item: str, *, width: int) -> None:
+        await asyncio.sleep(10)
+        runs[item * width] += 1
+
+    async with FakeCluster(app) as cluster:
+        array = await cluster.submit_array("typed", ["a", 5, "c"], chunk_size=2)
+        await cluster.advance(5)
+        await array.chunks[0].crash()
+        await cluster.run_until_idle()
+        assert (array.phase, array.failed_items) == (ArrayPhase.FAILED, [1])
+    assert runs == Counter({"a" * 7: 1, "c" * 7: 1})
 
 
 async def test_an_item_that_waits_for_what_never_comes_is_an_error(items: Items) -> None:

@@ -42,6 +42,80 @@ def test_jobs_of_one_priority_come_in_order_of_arrival() -> None:
     assert names(jobs, 0) == ["c", "a", "b"]
 
 
+def chunks(array: str, count: int) -> list[str]:
+    return [f"{array}-{number:010x}" for number in range(count)]
+
+
+def arrays_of(taken: Iterable[str]) -> str:
+    return "".join(name.partition("-")[0] for name in taken)
+
+
+def test_arrays_take_turns_however_many_chunks_each_has_waiting() -> None:
+    jobs = backlog(limit=1000, limited=["one/items", "two/items"])
+    for name in chunks("a", 100):
+        jobs.put(candidate(name, type="one/items"), 0)
+    for name in chunks("b", 2):
+        jobs.put(candidate(name, type="two/items"), 0)
+    for name in chunks("c", 1):
+        jobs.put(candidate(name, type="one/items"), 0)
+    taken = names(jobs, 0)
+    assert arrays_of(taken) == "abcab" + 98 * "a"
+    assert [name for name in taken if name.startswith("a")] == chunks("a", 100)
+
+
+def test_an_array_that_goes_on_with_one_chunk_at_a_time_gets_every_second_claim() -> None:
+    jobs = backlog(limited=["one/items"])
+    for name in chunks("a", 50):
+        jobs.put(candidate(name, type="one/items"), 0)
+    taken = []
+    for name in chunks("b", 10):
+        jobs.put(candidate(name, type="one/items"), 0)
+        for _ in range(2):
+            one = jobs.pop(0)
+            assert one
+            taken.append(one.name)
+    assert arrays_of(taken) == 10 * "ab"
+
+
+def test_turns_of_arrays_leave_the_places_of_other_jobs_as_they_are() -> None:
+    jobs = backlog(limited=["one/items"])
+    for name in ("a-1", "a-2", "single", "b-1", "other"):
+        type_ = "one/items" if "-" in name else "plain"
+        jobs.put(candidate(name, type=type_), 0)
+    assert names(jobs, 0) == ["a-1", "b-1", "single", "a-2", "other"]
+
+
+def test_arrays_take_turns_among_chunks_that_are_taken_over_from_another_worker() -> None:
+    jobs = backlog(steal_after=1.0, limited=["one/items"])
+    jobs.reassign([1] * PARTITIONS, 0)
+    for name in (*chunks("a", 3), *chunks("b", 1)):
+        jobs.put(candidate(name, type="one/items"), 0)
+    assert arrays_of(names(jobs, 0.0)) == ""
+    assert arrays_of(names(jobs, 1.0)) == "abaa"
+
+
+def test_names_that_are_gone_are_removed_and_the_others_keep_place_and_turn() -> None:
+    jobs = backlog(limit=10_000, limited=["one/items"])
+    for round_ in range(30):
+        for name in chunks(f"gone{round_}", 100):
+            jobs.put(candidate(name, type="one/items"), 0)
+            jobs.drop(name)
+    assert sum(len(queue.own) for queue in jobs._buckets[0].queues.values()) < 2000
+    for name in (*chunks("a", 2), *chunks("b", 1)):
+        jobs.put(candidate(name, type="one/items"), 0)
+    jobs._compact()
+    assert arrays_of(names(jobs, 0)) == "aba"
+
+
+def test_a_higher_priority_of_an_array_comes_before_turns() -> None:
+    jobs = backlog(limited=["one/items"])
+    for name in chunks("a", 2):
+        jobs.put(candidate(name, type="one/items"), 0)
+    for name in chunks("b", 2):
+        jobs.put(candidate(name, type="one/items", priority=1), 0)
+    assert arrays_of(names(jobs, 0)) == "bbaa"
+
+
 def test_a_job_of_anothers_partition_waits_for_the_takeover_delay_of_its_rank() -> None:
     jobs = backlog(steal_after=1.0)
     jobs.reassign(ranks(a=2, b=1), 0)

@@ -221,13 +221,44 @@ def test_slow_claims_lengthen_the_takeover_delay_up_to_its_limit() -> None:
 
 
 def test_chunks_of_all_types_together_leave_slots_for_other_jobs() -> None:
-    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items", "b/items"}), chunk_limit=2)
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items", "b/items"}), slots=3)
     harness.put("a-1", "a-2", type="a/items")
     harness.put("b-1", type="b/items")
     harness.put("single", type="other")
     chosen = [harness.selector.select() for _ in range(4)]
     names = [one.name for one in chosen if one]
-    assert names == ["a-1", "a-2", "single"]
+    assert names == ["a-1", "b-1", "single"]
     assert chosen[0] is not None
     assert harness.selector.done(chosen[0])
-    assert harness.pick() == "b-1"
+    assert harness.pick() == "a-2"
+
+
+@pytest.mark.parametrize(
+    ("slots", "picked"),
+    [(1, ["a-1", "x", "a-2", "y", "a-3", "a-4"]), (2, ["a-1", "a-2", "a-3", "a-4", "x", "y"])],
+)
+def test_where_chunks_leave_no_slot_to_other_jobs_one_that_waits_comes_after_each_chunk(
+    slots: int, picked: list[str]
+) -> None:
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), slots=slots)
+    harness.put("a-1", "a-2", "a-3", "a-4", type="a/items")
+    harness.put("x", "y", type="other")
+    found = []
+    for _ in picked:
+        one = harness.selector.select()
+        assert one is not None
+        harness.selector.done(one)
+        found.append(one.name)
+    assert found == picked
+
+
+def test_jobs_that_were_there_before_an_array_are_not_held_up_by_it_on_the_only_slot() -> None:
+    harness = ClaimSelectorHarness(chunk_types=frozenset({"a/items"}), slots=1)
+    harness.put("x", "y", type="other")
+    harness.put("a-1", "a-2", type="a/items")
+    harness.put("z", type="other")
+    found = []
+    while (one := harness.selector.select()) is not None:
+        harness.selector.done(one)
+        found.append(one.name)
+    assert found == ["x", "y", "a-1", "z", "a-2"]

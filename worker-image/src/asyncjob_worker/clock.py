@@ -7,7 +7,11 @@ from asyncjob.lifecycle.timestamps import format_timestamp
 
 
 def now_text() -> str:
-    """Return the wall clock as RFC 3339 text, for people to read; no decision depends on it."""
+    """Return the wall clock as RFC 3339 text, for people to read.
+
+    No decision about a job depends on it. How many items a chunk of an array gets does, by how long
+    others have taken: a clock that jumps costs one wrong size.
+    """
     return format_timestamp(datetime.now(UTC))
 
 

@@ -13,7 +13,7 @@ import structlog
 from asyncjob.app import WorkerApp, outcomes
 from asyncjob.errors import ApiError
 from asyncjob.kube import KubeSession
-from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
+from asyncjob.lifecycle.arrays.chunks import is_chunk_type
 from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.claiming.backlog import Backlog
@@ -148,7 +148,7 @@ class Components:
             relist=self._relist,
             limits=limits,
             chunk_types=chunk_types,
-            chunk_limit=chunk_slots(settings.slots()),
+            slots=settings.slots(),
         )
         self.enforcement = EnforcementCheck(session, required=settings.require_policy)
         self.claimer = Claimer(

@@ -7,6 +7,7 @@ limits has none.
 from collections.abc import Callable
 
 from asyncjob.json_types import JsonObject, child, text
+from asyncjob.lifecycle.arrays.chunks import array_of_chunk, is_chunk_type
 from asyncjob.lifecycle.job_view import JobView
 from asyncjob.lifecycle.phases import Phase
 from asyncjob_operator.cache.jobs import QueueKey, is_newer
@@ -86,12 +87,13 @@ class QueueAdmissionState:
         if not awaits_reservation:
             return self.pending.discard(job.uid) | self.resumed.discard(job.uid)
         key, since = job.gates.concurrency_key or "", to_epoch(job.creation_timestamp, default=0.0)
+        array = array_of_chunk(job.name) if is_chunk_type(job.type) else ""
         mine, other = self.pending, self.resumed
         if job.resumed:
             mine, other = other, mine
         other.discard(job.uid)
         return mine.add(
-            PendingJob(job.uid, job.name, queued_time_of(job), key, job.priority, since)
+            PendingJob(job.uid, job.name, queued_time_of(job), key, job.priority, since, array)
         )
 
 

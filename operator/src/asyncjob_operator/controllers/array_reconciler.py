@@ -28,6 +28,7 @@ from asyncjob.kube import KubeSession
 from asyncjob.lifecycle.arrays.chunk_jobs import chunk_body, is_chunk, read_outcome
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.arrays.skipped_items import count_skipped
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry, read_array
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import status_merge_patch
@@ -271,7 +272,8 @@ class ArrayReconciler:
         return answer
 
     def _count(self, array: ArrayView, effect: WriteArrayStatus) -> None:
-        succeeded = effect.state.succeeded - array.state.succeeded
+        skipped = count_skipped(array.skip, array.state.next, effect.state.next)
+        succeeded = effect.state.succeeded - array.state.succeeded - skipped
         failed = max(effect.state.failed - array.state.failed, 0)
         self._metrics.arrays.record_counted(
             array.namespace, array.queue, succeeded=succeeded, failed=failed

@@ -73,12 +73,14 @@ MAX_EPOCH: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 """The times that the CRDs' pattern accepts, in UTC."""
 
 
-def to_epoch(time: str, *, default: float) -> float:
-    """Return a stored time as epoch seconds; `default` for a text that is not a time.
+def to_epoch(time: str | None, *, default: float) -> float:
+    """Return a stored time as epoch seconds; `default` for none and for a text that is not a time.
 
     Anybody who may write an object writes its times. The result is clamped so that it can be stored
     again: a time with an offset may, in UTC, lie in a year that the API server refuses.
     """
+    if time is None:
+        return default
     try:
         parsed = parse_timestamp(time)
     except ValueError:

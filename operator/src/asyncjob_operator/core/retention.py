@@ -89,7 +89,7 @@ def finished_job(
     `previous` is what was kept of it so far: the same end keeps its time, whatever is written
     later.
     """
-    reported = to_epoch(job.completion_time or job.last_transition_time or "", default=observed_at)
+    reported = to_epoch(job.completion_time or job.last_transition_time, default=observed_at)
     same_end = previous is not None and _completion_key(previous) == (
         job.phase,
         job.attempt,
@@ -125,7 +125,7 @@ def verified_completion(job: JobView, reported: float, observed_at: float) -> fl
 
     Without these it ended at `observed_at`: a worker's report could make it older.
     """
-    written = min(to_epoch(job.completion_write_time or "", default=observed_at), observed_at)
+    written = min(to_epoch(job.completion_write_time, default=observed_at), observed_at)
     written = max(written, to_epoch(job.creation_timestamp, default=observed_at))
     return min(max(reported, written), written + _WHOLE_SECOND)
 
@@ -143,8 +143,8 @@ def plan_removals(
     queues: Mapping[str, Sequence[FinishedJob]],
     removable: Iterable[FinishedJob],
     options: RetentionOptions,
-    children: Sequence[FinishedJob] = (),
-    wall: float = 0.0,
+    children: Sequence[FinishedJob],
+    wall: float,
 ) -> Removals:
     """Return which finished jobs of one namespace are to be removed.
 
@@ -184,8 +184,8 @@ def removable_in_queue(
 def beyond_namespace_limit(
     jobs: Iterable[FinishedJob],
     options: RetentionOptions,
-    children: Sequence[FinishedJob] = (),
-    wall: float = 0.0,
+    children: Sequence[FinishedJob],
+    wall: float,
 ) -> list[FinishedJob]:
     """Return the jobs beyond a namespace's limit, whatever their age: dead letters last.
 

@@ -88,12 +88,19 @@ class HandlerCrashedError(AsyncJobError):
     code = "HandlerCrashed"
 
 
-def to_error_report(error: BaseException, categories: CategoryMapping) -> ErrorReport:
-    """Return what an error of a handler means; of a group of one, what that one means."""
+def to_error_report(
+    error: BaseException, categories: CategoryMapping, *, memory_mib: int | None = None
+) -> ErrorReport:
+    """Return what an error of a handler means; of a group of one, what that one means.
+
+    `memory_mib` is the limit of its process, which a MemoryError without words is told by.
+    """
     if (end := _end_of_attempt(error)) is not None:
         return end
     error = unwrap_single(error)
     kind, message = replace_unencodable(type(error).__name__), describe_error(error)
+    if isinstance(error, MemoryError) and memory_mib is not None and not error.args:
+        message = f"out of memory: memory_mib={memory_mib}"
     if isinstance(error, FreeJsonError):
         return ErrorReport(ErrorKind.REFUSED, kind, Category.VALIDATION, message)
     if isinstance(error, Retry):

@@ -6,6 +6,7 @@ halfway is gone on with, and returns the same as its result, by which the operat
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -116,28 +117,31 @@ def build_item_handler(
     *,
     concurrency: int = 1,
     isolation: str | None = None,
+    memory_mib: int | None = None,
 ) -> Handler:
-    """Return the handler of an array's chunks; raises HandlerError that says what is wrong."""
-    if isolation is not None:
-        raise HandlerError(
-            f"item handler {type_!r}: isolation={isolation!r} is not for items: a process for each "
-            "would cost more than the item; run a program in it, or use @app.handler"
-        )
+    """Return the handler of an array's chunks; raises HandlerError that says what is wrong.
+
+    With `isolation` each chunk runs in a process of its own, and its items in there, in the event
+    loop or in threads.
+    """
     if type(concurrency) is not int or not 1 <= concurrency <= MAX_ITEM_CONCURRENCY:
         raise HandlerError(
             f"item handler {type_!r}: concurrency is {concurrency!r}, not a whole number from 1 to "
             f"{MAX_ITEM_CONCURRENCY}"
         )
-    item_handler = build_handler(type_, function, policy, context=ItemContext)
-    runner = _ChunkHandler(item_handler, categories, concurrency)
+    item_handler = build_handler(
+        type_, function, policy, isolation=isolation, memory_mib=memory_mib, context=ItemContext
+    )
+    runner = _ChunkHandler(item_handler.inside_process(), categories, concurrency)
     return Handler(
         type=type_ + CHUNK_TYPE_SUFFIX,
         function=runner.run,
-        isolation=Isolation.LOOP,
+        isolation=Isolation.PROCESS if isolation else Isolation.LOOP,
         takes_payload=True,
         payload_adapter=TypeAdapter(dict[str, Any]),
         result_adapter=None,
         policy=policy,
+        memory_mib=memory_mib,
         needs=item_handler.needs,
     )
 
@@ -208,7 +212,8 @@ class _ChunkRun:
         """Run what is left to run."""
         feed = _ItemFeed(self._items())
         if not self._handler.is_async:
-            self._threads = ThreadPoolExecutor(concurrency, "item")
+            count = min(concurrency, len(self._work.items))
+            self._threads = _start_threads(count, self._handler.memory_mib)
         try:
             async with asyncio.TaskGroup() as group:
                 turn = MAX_TURN_SECONDS / concurrency
@@ -298,7 +303,7 @@ class _ChunkRun:
         except ValidationError as error:
             return to_payload_error_report(error)
         except Exception as error:  # noqa: BLE001  # the handler's own validators may raise anything
-            return to_error_report(error, self._categories)
+            return self._error_report(error)
         arguments = (context, argument) if self._handler.takes_payload else (context,)
         limit = work.item_timeout_seconds
         try:
@@ -308,13 +313,12 @@ class _ChunkRun:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            itself = HandlerExitError("the item handler cancelled itself")
-            return to_error_report(itself, self._categories)
+            return self._error_report(HandlerExitError("the item handler cancelled itself"))
         except (SystemExit, KeyboardInterrupt) as ending:
             exit_ = HandlerExitError(f"the item handler raised {type(ending).__name__}")
-            return to_error_report(exit_, self._categories)
+            return self._error_report(exit_)
         except Exception as error:  # noqa: BLE001  # a handler may raise anything
-            return to_error_report(error, self._categories)
+            return self._error_report(error)
         return self._keep(item, result)
 
     def _keep(self, item: int, result: object) -> ErrorReport | None:
@@ -325,6 +329,9 @@ class _ChunkRun:
             refused = Reason.RESULT_REFUSED.value
             return ErrorReport(ErrorKind.REFUSED, refused, Category.VALIDATION, str(error))
         return None
+
+    def _error_report(self, error: Exception) -> ErrorReport:
+        return to_error_report(error, self._categories, memory_mib=self._handler.memory_mib)
 
     async def _call(self, arguments: tuple[object, ...]) -> object:
         if self._threads is None:
@@ -388,6 +395,24 @@ class _ItemFeed:
     async def close(self) -> None:
         """Stop reading."""
         await self._items.aclose()
+
+
+def _start_threads(count: int, memory_mib: int | None) -> ThreadPoolExecutor:
+    """Return a pool whose threads all run: one that there is no room for later fails its item."""
+    threads, started = ThreadPoolExecutor(count, "item"), threading.Barrier(count)
+    try:
+        for _ in range(count):
+            threads.submit(started.wait)
+    except RuntimeError as error:
+        started.abort()
+        threads.shutdown(wait=False)
+        room = "let the worker have more threads"
+        if memory_mib is not None:
+            room = f"raise memory_mib={memory_mib}: the stack of each thread counts, mostly 8 MiB"
+        raise RuntimeError(
+            f"cannot start {count} threads for items: {error}; lower concurrency, or {room}"
+        ) from error
+    return threads
 
 
 def _guarded(function: Callable[..., Any], arguments: tuple[object, ...]) -> object:

@@ -148,13 +148,15 @@ class WorkerApp:
         retry: RetryPolicy | None = None,
         lease: int | None = None,
         isolation: Literal["process"] | None = None,
+        memory_mib: int | None = None,
     ) -> Callable[[F], F]:
         """Register a function for the items of arrays of a type: `(job: ItemContext, item)`.
 
         At most `concurrency` items of a chunk are run at a time. `timeout` and `lease` are those of
         a chunk, in seconds; `retry` is for chunks, and its delays and categories are for items as
         well. These apply where neither the array nor its queue says otherwise.
-        Raises HandlerError as `handler` does, and for `isolation`, which items do not have.
+        `isolation="process"` runs each chunk in a process of its own, all its items in there;
+        `memory_mib` limits what that process may allocate. Raises HandlerError as `handler` does.
         """
         self._check_item_type(type_)
 
@@ -168,6 +170,7 @@ class WorkerApp:
                 self.categories,
                 concurrency=concurrency,
                 isolation=isolation,
+                memory_mib=memory_mib,
             )
             kept = replace(handler, type=type_ + STORE_TYPE_SUFFIX)
             index = build_index_handler(type_, policy)

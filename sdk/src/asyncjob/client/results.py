@@ -25,7 +25,7 @@ from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import Address, AllowList, Store, fetch
 from asyncjob.offload.transfer import StoredFolder
 from asyncjob.rest.arrays import ArrayInfo
-from asyncjob.rest.item_states import succeeded_items
+from asyncjob.rest.item_states import run_items
 from asyncjob.rest.jobs import Job
 
 
@@ -116,7 +116,7 @@ class ItemResults:
 
     def __init__(self, array: ArrayInfo, objects: ResultObjects) -> None:
         self._array = array
-        self._reader = ResultReader(objects, succeeded_items(array))
+        self._reader = ResultReader(objects, run_items(array))
 
     def __iter__(self) -> Iterator[ItemResult]:
         """Yield them; raises OffloadError, and ItemResultsError for what are no results."""

@@ -4,11 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asyncjob.lifecycle.arrays.chunks import (
-    DEFAULT_CHUNK_SIZE,
-    DEFAULT_ITEM_RETRIES,
-    DEFAULT_PARALLELISM,
-)
+from asyncjob.lifecycle.arrays.chunk_size import MAX_SIZE
+from asyncjob.lifecycle.arrays.chunks import DEFAULT_ITEM_RETRIES, DEFAULT_PARALLELISM
 from asyncjob.lifecycle.arrays.item_index import MAX_OFFSETS, MAX_RECORDS, MAX_VERSION_LENGTH
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.records import RecordFormat
@@ -40,7 +37,7 @@ MAX_INLINE_BYTES = 256 * 1024
 MAX_SHARED_PAYLOAD_BYTES = 64 * 1024
 """The most bytes of what all items of an array share, as JSON."""
 
-MAX_CHUNK_SIZE = 10_000
+MAX_CHUNK_SIZE = MAX_SIZE
 """The most items of one chunk."""
 
 MAX_PARALLELISM = 100
@@ -78,9 +75,13 @@ class ItemsSource(Model):
     """JSONLines: a line is an item. CSV: a row is an item, by the names in the first row. Default:
     CSV if the name ends in .csv, else JSONLines."""
 
+    version: Annotated[str, Field(min_length=1, max_length=MAX_VERSION_LENGTH)] | None = None
+    """The version that items.skip is about, as status.index.version has it: the array fails if the
+    file has another one. Default: any."""
+
 
 class ArrayItems(Model):
-    """The items. Set exactly one field."""
+    """The items. Set exactly one of count, inline and from."""
 
     count: Annotated[int, Field(ge=1, le=MAX_ITEMS)] | None = None
     """Number of items; the handler gets the number of the item, from 0."""
@@ -92,6 +93,10 @@ class ArrayItems(Model):
 
     from_: ItemsSource | None = Field(default=None, alias="from")
     """A file whose records are the items. It must not change while the array runs."""
+
+    skip: ItemNotation | None = None
+    """Numbers of items that are done already: `0-399,402`. They are not run, and count as
+    succeeded."""
 
 
 class ArrayResults(Model):
@@ -121,8 +126,8 @@ class ArrayOptions(Model):
     items: ArrayItems
     """The items."""
 
-    chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] = DEFAULT_CHUNK_SIZE
-    """Number of items in a chunk."""
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] | None = None
+    """Number of items in a chunk. Default: it adapts, so that a chunk takes about 30 seconds."""
 
     parallelism: Annotated[int, Field(ge=1, le=MAX_PARALLELISM)] = DEFAULT_PARALLELISM
     """Maximum number of unfinished chunks."""
@@ -285,6 +290,10 @@ class AsyncArrayStatus(Model):
 
     generation: Count | None = None
     """Number of chunks cut so far."""
+
+    chunk_size: Annotated[int, Field(ge=1, le=MAX_CHUNK_SIZE)] | None = None
+    """Number of items that the next chunks get, where spec.chunkSize is left out. The last chunks
+    are smaller."""
 
     writer: Annotated[str, Field(max_length=256)] | None = None
     """Identity of the operator that creates the chunks of open without a uid."""

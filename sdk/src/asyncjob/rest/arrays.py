@@ -13,6 +13,7 @@ from asyncjob.json_types import JsonObject, as_object, child, flag, integer, ite
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.item_results import results_folder
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
+from asyncjob.lifecycle.arrays.skipped_items import count_skipped
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.array import (
     ArrayItemType,
@@ -85,6 +86,9 @@ class ArrayInfo(ResponseModel):
 
     failed: int = 0
     """Number of items that have failed."""
+
+    skipped: int = 0
+    """Number of succeeded items that were not run: those of items.skip."""
 
     percent: int = 0
     """Share of the items that are done or have failed, in percent."""
@@ -198,6 +202,7 @@ def array_of(array: JsonObject, *, detailed: bool = False) -> ArrayInfo:
     """
     meta, spec, status = child(array, "metadata"), child(array, "spec"), child(array, "status")
     phase = ArrayPhase(text(status, "phase", ArrayPhase.PENDING))
+    skip = ItemRanges.parse(text(child(spec, "items"), "skip"))
     return ArrayInfo.model_validate(
         {
             "name": meta.get("name"),
@@ -211,6 +216,7 @@ def array_of(array: JsonObject, *, detailed: bool = False) -> ArrayInfo:
             "total": integer(status, "total") or _total_of(spec),
             "succeeded": integer(status, "succeeded"),
             "failed": integer(status, "failed"),
+            "skipped": count_skipped(skip, 0, integer(status, "next")),
             "percent": integer(status, "percent"),
             "openChunks": integer(status, "openCount"),
             "results": results_folder(spec, text(meta, "uid")) or None,
@@ -254,12 +260,13 @@ def matches_array(array: ArrayInfo, selection: ArraySelection) -> bool:
 
 
 def items_per_second(array: ArrayInfo, now: datetime) -> float | None:
-    """Return how many items a second were counted since the first chunk; None before that."""
+    """Return how many items a second were run since the first chunk; None before that."""
     started = try_parse_timestamp(array.started_at or "")
     ended = try_parse_timestamp(array.completed_at or "") or now
-    if started is None or not array.done:
+    run = array.done - array.skipped
+    if started is None or run <= 0:
         return None
-    return array.done / max((ended - started).total_seconds(), 1.0)
+    return run / max((ended - started).total_seconds(), 1.0)
 
 
 def seconds_left(array: ArrayInfo, now: datetime) -> float | None:

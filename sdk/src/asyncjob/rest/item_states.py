@@ -34,6 +34,12 @@ def succeeded_items(array: ArrayInfo) -> ItemRanges:
     return ItemRanges.between(0, status.next or 0) - left
 
 
+def run_items(array: ArrayInfo) -> ItemRanges:
+    """Return which items this array has run to their end: those that are done and not skipped."""
+    skip = array.spec.items.skip if array.spec else None
+    return succeeded_items(array) - ItemRanges.parse(skip or "")
+
+
 def item_states(array: ArrayInfo) -> list[ItemState]:
     """Return what has become of all items; the array is read with its status."""
     status = array.status

@@ -6,6 +6,7 @@ writer can lose an item or count one twice, whatever it got wrong.
 
 from typing import Final
 
+from asyncjob.lifecycle.arrays.item_index import MAX_RECORDS
 from asyncjob.names import ARRAYS, GROUP, VERSION
 from asyncjob.rules.policy import MAY_OPERATE, AdmissionPolicy, PolicyTarget
 from asyncjob.rules.rule import Rule, cel_and, cel_list
@@ -47,6 +48,17 @@ ARRAY_ONE_SOURCE: Final = Rule(
     "items must have exactly one of count, inline and from.",
     f"[has({_ITEMS}.count), has({_ITEMS}.inline), has({_ITEMS}.from)]"
     ".filter(given, given).size() == 1",
+)
+_SKIP_ENDS: Final = (
+    f"has({_ITEMS}.count) ? {_ITEMS}.count : has({_ITEMS}.inline) ? size({_ITEMS}.inline)"
+    f" : {MAX_RECORDS}"
+)
+ARRAY_SKIP: Final = Rule(
+    "array.skip",
+    "items.skip must name items that the array has, from the smaller number to the greater.",
+    f"{_ITEMS}.?skip.orValue('') == '' || {_ITEMS}.skip.split(',').all(part,"
+    " int(part.split('-')[0]) <= int(part.split('-')[part.contains('-') ? 1 : 0])"
+    f" && int(part.split('-')[part.contains('-') ? 1 : 0]) < ({_SKIP_ENDS}))",
 )
 ARRAY_ONE_LIMIT: Final = Rule(
     "array.one-limit",
@@ -172,7 +184,7 @@ ARRAY_CREATION_POLICY: Final = AdmissionPolicy(
     title="What a new array must not contain.",
     targets=(PolicyTarget(GROUP, VERSION, (ARRAYS,)),),
     operations=("CREATE",),
-    rules=(ARRAY_ONE_SOURCE, ARRAY_REDRIVE_NOT_AT_CREATION),
+    rules=(ARRAY_ONE_SOURCE, ARRAY_SKIP, ARRAY_REDRIVE_NOT_AT_CREATION),
 )
 
 ARRAY_SPEC_POLICY: Final = AdmissionPolicy(

@@ -12,7 +12,8 @@ from asyncjob import names
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, digest, encode
 from asyncjob.json_text import dumps
 from asyncjob.json_types import Json, JsonObject, child, text
-from asyncjob.models.array import MAX_INLINE_BYTES, MAX_SHARED_PAYLOAD_BYTES
+from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.models.array import MAX_INLINE_BYTES, MAX_ITEMS, MAX_SHARED_PAYLOAD_BYTES
 from asyncjob.offload.addresses import Address
 from asyncjob.offload.errors import AddressError
 from asyncjob.rest.arrays import ArraySubmission
@@ -49,14 +50,15 @@ class ArrayManifest:
 def array_fields(submission: ArraySubmission) -> dict[str, Json]:
     """Return the fields that the submission sets, by their names in JSON."""
     fields: dict[str, Json] = submission.model_dump(
-        mode="json", by_alias=True, exclude_none=True, exclude={"payload", "items"}
+        mode="json",
+        by_alias=True,
+        exclude_none=True,
+        exclude={"payload": True, "items": {"inline"}},
     )
     if submission.payload is not None:
         fields["payload"] = submission.payload  # as they are: a dump would make NaN null
-    source = submission.items
-    file = source.from_.model_dump(mode="json", exclude_none=True) if source.from_ else None
-    given: dict[str, Json] = {"count": source.count, "inline": source.inline, "from": file}
-    fields["items"] = {name: value for name, value in given.items() if value is not None}
+    if submission.items.inline is not None:
+        fields["items"] = {**child(fields, "items"), "inline": submission.items.inline}
     return {name: value for name, value in fields.items() if (name, value) != ("suspend", False)}
 
 
@@ -83,7 +85,8 @@ def build_array_manifest(
     fields = array_fields(submission)
     check_array(submission, fields)
     name = submission.name or new_id
-    content = {key: value for key, value in fields.items() if key != "name"}
+    # Older clients submit a chunk size of 500 where none is given: theirs is the same submission.
+    content = {"chunkSize": 500} | {key: value for key, value in fields.items() if key != "name"}
     fingerprint = digest({**content, "labels": fields.get("labels") or None}, _FINGERPRINT_LENGTH)
     labels: JsonObject = {**(submission.labels or {})}
     manifest: JsonObject = {
@@ -120,6 +123,15 @@ def _source_problems(submission: ArraySubmission) -> Iterator[FieldProblem]:
     source = submission.items
     if sum(one is not None for one in (source.count, source.inline, source.from_)) != 1:
         yield field_problem("items", "give exactly one of count, inline and from")
+        return
+    try:
+        skip = ItemRanges.parse(source.skip or "")
+    except ValueError as error:
+        yield field_problem("items.skip", str(error))
+        return
+    count = MAX_ITEMS if source.from_ is not None else source.count or len(source.inline or ())
+    if skip and (last := skip.ranges[-1][1]) >= count:
+        yield field_problem("items.skip", f"there is no item {last}: the last one is {count - 1}")
 
 
 def _json_problems(fields: Mapping[str, Json]) -> Iterator[FieldProblem]:

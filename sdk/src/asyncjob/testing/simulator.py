@@ -31,7 +31,7 @@ from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob.names import ARRAY_KIND
 from asyncjob.rest.arrays import array_of
-from asyncjob.rest.item_states import succeeded_items
+from asyncjob.rest.item_states import run_items
 from asyncjob.testing.arrays.array_operator import FakeArrayOperator
 from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
@@ -214,7 +214,7 @@ class Simulator:
         array = array_of(record.obj, detailed=True)
         if array.results is None:
             return ()
-        return [*ResultReader(self._arrays.files.results(array.results), succeeded_items(array))]
+        return [*ResultReader(self._arrays.files.results(array.results), run_items(array))]
 
     def create_rerun(self, record: JobRecord, number: int) -> JobRecord:
         """Create the rerun and acknowledge the request; returns the job of its name."""

@@ -6,8 +6,9 @@ have ranks; the one of rank 0 owns it, the others find it foreign. A foreign job
 after a delay that grows with this worker's rank for it, and that starts again whenever a takeover
 turned out to be too early.
 
-Each priority has a bucket, and within it each type with a limit of its own has a queue, so that
-jobs that cannot be claimed now are not examined again and again. Pure: time is an argument.
+Each priority has a bucket, and within it each type with a limit of its own has a queue, as chunks
+of arrays have together, so that jobs that cannot be claimed now are not examined again and again.
+Pure: time is an argument.
 """
 
 import itertools
@@ -16,24 +17,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
+from asyncjob.lifecycle.arrays.chunks import array_of_chunk, is_chunk_type
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.partitions import PARTITIONS, Ranks, partition_of
 from asyncjob_worker.claiming.selection import JobSelection, Source
+from asyncjob_worker.claiming.turns import TurnQueue
 from asyncjob_worker.claiming.watched_jobs import WatchedJobs
 
-SortKey = TypeVar("SortKey", int, float)
-
 ExcludedTypes = AbstractSet[str]
-"""Types with a limit of their own that run as many jobs as it allows."""
+"""Types with a limit of their own that run as many jobs as it allows; `CHUNKS` for all chunks."""
 
 NO_TYPES: Final[ExcludedTypes] = frozenset()
 
 MAX_STALE_ENTRIES = 1024
 """Queues are compacted once they hold more names without a job than this plus the number of
 jobs."""
+
+CHUNKS: Final = "/"
+"""Key of the queue of the chunks of all arrays, which take turns; no type is called so."""
 
 _SHARED_QUEUE: Final = ""
 """Key of the queue of all types without a limit of their own."""
@@ -230,7 +234,9 @@ class Backlog:
     def _position(self, candidate: Candidate) -> tuple[int, str]:
         type_ = candidate.type
         priority = candidate.priority - self._ageing_periods.get(candidate.name, 0)
-        return priority, type_ if type_ in self._limited_types else _SHARED_QUEUE
+        if type_ not in self._limited_types:
+            return priority, _SHARED_QUEUE
+        return priority, CHUNKS if is_chunk_type(type_) else type_
 
     def _record_arrival(self, name: str, now: float) -> None:
         if self._ageing_seconds is not None:
@@ -276,11 +282,10 @@ class TypeQueue:
     A name may stand here more than once, or without a job: who pops it has to check.
     """
 
-    # Deques instead of dicts: finding a dict's first key passes over all keys deleted before it.
-    own: deque[tuple[int, str]] = field(default_factory=deque)
+    own: TurnQueue[int] = field(default_factory=TurnQueue)
     """Own jobs by number of arrival."""
 
-    foreign: dict[int, deque[tuple[float, str]]] = field(default_factory=dict)
+    foreign: dict[int, TurnQueue[float]] = field(default_factory=dict)
     """Foreign jobs by this worker's rank for them, each with its time of arrival."""
 
     deferred: deque[str] = field(default_factory=deque)
@@ -293,16 +298,15 @@ class TypeQueue:
 
     def compact(self, is_wanted: Callable[[str], bool]) -> None:
         """Remove the names that are not wanted, and all but the first occurrence of each."""
-        self.own = deque(_deduplicated(self.own, is_wanted))
+        self.own.compact(is_wanted)
         self.deferred = deque(dict.fromkeys(filter(is_wanted, self.deferred)))
-        compacted = {
-            rank: deque(_deduplicated(waiting, is_wanted)) for rank, waiting in self.foreign.items()
-        }
-        self.foreign = {rank: waiting for rank, waiting in compacted.items() if waiting}
+        for waiting in self.foreign.values():
+            waiting.compact(is_wanted)
+        self.foreign = {rank: waiting for rank, waiting in self.foreign.items() if waiting}
 
     def pop_foreign(self, rank: int) -> str:
         """Remove and return the first of the foreign jobs with this rank."""
-        _, name = self.foreign[rank].popleft()
+        name = self.foreign[rank].popleft()
         if not self.foreign[rank]:
             del self.foreign[rank]
         return name
@@ -317,7 +321,7 @@ class PriorityBucket:
     """
 
     queues: dict[str, TypeQueue] = field(default_factory=dict)
-    """By type; all types without a limit share `_SHARED_QUEUE`."""
+    """By type; all chunks share `CHUNKS`, all types without a limit `_SHARED_QUEUE`."""
 
     own_exhausted_at: float | None = None
     """When the worker's own jobs ran out; None while there are some, or if nobody has looked."""
@@ -330,10 +334,11 @@ class PriorityBucket:
     def add(self, key: str, name: str, rank: int, now: float, number: int) -> None:
         """Add a job to the queue `key`; `number` grows with each job."""
         queue = self.queues.setdefault(key, TypeQueue())
+        array = array_of_chunk(name) if key == CHUNKS else ""
         if rank == 0:
-            queue.own.append((number, name))
+            queue.own.append(number, name, array)
         else:
-            queue.foreign.setdefault(rank, deque()).append((now, name))
+            queue.foreign.setdefault(rank, TurnQueue()).append(now, name, array)
 
     def claimable(
         self,
@@ -350,7 +355,7 @@ class PriorityBucket:
                 yield key, queue.deferred.popleft()
         while (first := _oldest_own(queues)) is not None:
             self.own_exhausted_at = None
-            yield first, queues[first].own.popleft()[1]
+            yield first, queues[first].own.popleft()
         if self.own_exhausted_at is None:
             self.own_exhausted_at = now
         for key, queue in queues.items():
@@ -376,21 +381,11 @@ class PriorityBucket:
         return min(times, default=None)
 
     def _ready_at(self, queue: TypeQueue, rank: int, takeover_delay: float) -> float:
-        arrived = queue.foreign[rank][0][0]
+        arrived = queue.foreign[rank].first
         return max(arrived, self.own_exhausted_at or arrived) + rank * takeover_delay
 
 
 def _oldest_own(queues: Mapping[str, TypeQueue]) -> str | None:
     """Return the key of the queue whose first own job has waited longest."""
-    waiting = [(queue.own[0], key) for key, queue in queues.items() if queue.own]
+    waiting = [(queue.own.first, key) for key, queue in queues.items() if queue.own]
     return min(waiting)[1] if waiting else None
-
-
-def _deduplicated(
-    waiting: Iterable[tuple[SortKey, str]], is_wanted: Callable[[str], bool]
-) -> list[tuple[SortKey, str]]:
-    first: dict[str, SortKey] = {}
-    for sort_key, name in waiting:
-        if is_wanted(name):
-            first.setdefault(name, sort_key)
-    return [(sort_key, name) for name, sort_key in first.items()]

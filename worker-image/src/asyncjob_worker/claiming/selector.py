@@ -10,8 +10,9 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Final
 
+from asyncjob.lifecycle.arrays.chunks import chunk_slots
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.backlog import CHUNKS, Backlog
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 
 TAKEOVER_ROUND_TRIPS = 10
@@ -42,8 +43,9 @@ class ClaimSelector:
 
     A job that has crashed before starts alone in its process: it may be a poison pill, or it has
     run beside one and must not be charged with another crash. At most one such job runs at a time.
-    `limits` is the greatest number of jobs of a type that run at a time; of the types of
-    `chunk_types` together `chunk_limit` run at most.
+    `limits` is the greatest number of jobs of a type that run at a time. Those of `chunk_types`
+    together take a share of the `slots`; where that is all of them, another job that waits comes
+    after each chunk.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class ClaimSelector:
         relist: Callable[[], None],
         limits: Mapping[str, int] = MappingProxyType({}),
         chunk_types: AbstractSet[str] = frozenset(),
-        chunk_limit: int = 0,
+        slots: int = 1,
     ) -> None:
         self._backlog = backlog
         self._min_takeover_delay = backlog.takeover_delay
@@ -67,8 +69,10 @@ class ClaimSelector:
         self._relist = relist
         self._limits = limits
         self._chunk_types = chunk_types
-        self._chunk_limit = chunk_limit
+        self._chunk_limit = chunk_slots(slots)
+        self._has_slot_for_others = self._chunk_limit < slots
         self._running_chunks = 0
+        self._last_was_chunk = False
         self._running_by_type: Counter[str] = Counter()
         self._excluded_types: set[str] = set()
         self._crashed_job: Candidate | None = None
@@ -185,11 +189,15 @@ class ClaimSelector:
         return None if opens_at is None or opens_at <= now else opens_at
 
     def _pop_allowed(self, now: float, *, include_crashed: bool) -> Candidate | None:
-        while candidate := self._backlog.pop(
-            now, include_crashed=include_crashed, excluded_types=self._excluded_types
-        ):
-            if candidate.admitted or not self._queue.limited:
-                return candidate
+        excluded = [self._excluded_types]
+        if self._last_was_chunk and not self._has_slot_for_others:
+            excluded.insert(0, self._excluded_types | {CHUNKS})
+        for types in excluded:
+            while candidate := self._backlog.pop(
+                now, include_crashed=include_crashed, excluded_types=types
+            ):
+                if candidate.admitted or not self._queue.limited:
+                    return candidate
         return None
 
     def _record_selected(self, candidate: Candidate, now: float) -> None:
@@ -197,10 +205,11 @@ class ClaimSelector:
             self._crashed_job, self._alone_since = candidate, now
         else:
             self._other_jobs.append(candidate)
-        if candidate.type in self._chunk_types:
+        self._last_was_chunk = candidate.type in self._chunk_types
+        if self._last_was_chunk:
             self._running_chunks += 1
             if self._running_chunks >= self._chunk_limit:
-                self._excluded_types |= self._chunk_types
+                self._excluded_types.add(CHUNKS)
         limit = self._limits.get(candidate.type)
         if limit is not None:
             self._running_by_type[candidate.type] += 1
@@ -224,8 +233,8 @@ class ClaimSelector:
         """Return whether the type may be selected again after it was excluded."""
         if type_ in self._chunk_types:
             self._running_chunks -= 1
-            was_full = bool(self._excluded_types & self._chunk_types)
-            self._excluded_types -= self._chunk_types
+            was_full = CHUNKS in self._excluded_types
+            self._excluded_types.discard(CHUNKS)
             return was_full
         if type_ not in self._limits:
             return False

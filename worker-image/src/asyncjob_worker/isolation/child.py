@@ -38,6 +38,7 @@ from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.child_link import (
     ActiveRun,
     MessageReader,
+    RemoteFiles,
     WorkerConnection,
     die_with,
     exit_group,
@@ -133,10 +134,7 @@ class HandlerLoop:
     def _error_report(self, error: BaseException, memory_mib: int | None) -> ErrorReport:
         if isinstance(error, _PayloadRefusedError):
             return to_payload_error_report(error.error)
-        report = to_error_report(error, self._app.categories)
-        if isinstance(error, MemoryError) and memory_mib is not None and not error.args:
-            return replace(report, message=f"out of memory: memory_mib={memory_mib}")
-        return report
+        return to_error_report(error, self._app.categories, memory_mib=memory_mib)
 
     async def _run_job(self, active: ActiveRun) -> Json:
         handler = self._handler(active.request.info.type)
@@ -197,6 +195,7 @@ class HandlerLoop:
             max_bytes=self._max_free_json,
             children=active.children,
             steps=active,
+            files=RemoteFiles(active.children),
         )
 
 

@@ -2,7 +2,8 @@
 
 Messages are read in a thread of their own, because a handler may block the event loop. Progress and
 checkpoints are sent to the worker, and so are requests about child jobs and steps, because the
-worker holds the lease and alone decides what may still be submitted and stored.
+worker holds the lease and alone decides what may still be submitted and stored. Files of items are
+read by the worker, too: it knows what may be read, and its drivers take no memory in here.
 
 The process ends with its worker: on Linux the kernel kills it (PR_SET_PDEATHSIG), even if it is
 blocked in native code; elsewhere, and for the processes that the handler has started, the end of
@@ -32,11 +33,14 @@ from asyncjob.app.child_manifest import ChildManifest
 from asyncjob.app.errors import AttemptOverError
 from asyncjob.json_types import Json, JsonObject, as_object, child
 from asyncjob.lifecycle.phase_change import truncate
+from asyncjob.offload.store import ObjectStat
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
+    FileRequest,
     FrameDecoder,
     ListRequest,
     MessageType,
+    ResultRequest,
     RunRequest,
     StepRequest,
     StepVerb,
@@ -248,6 +252,40 @@ class RemoteSteps:
     def give_up(self, key: str) -> "concurrent.futures.Future[None]":
         """Tell the worker that the handler waits for this no longer."""
         return self._requests.request(StepRequest(StepVerb.GIVE_UP, key), _nothing)
+
+
+class RemoteFiles:
+    """Reads files of items by requests to the worker, which has the stores and the allow-list."""
+
+    def __init__(self, requests: RemoteChildJobs) -> None:
+        self._requests = requests
+
+    async def stat(self, uri: str) -> ObjectStat:
+        """Have the worker ask for size and version of a file; raises OffloadError."""
+        request = FileRequest(uri)
+        return await asyncio.wrap_future(self._requests.request(request, protocol.read_stat))
+
+    async def read(self, uri: str, start: int, end: int) -> bytes:
+        """Have the worker read the bytes from `start` to before `end`; raises OffloadError."""
+        request = FileRequest(uri, (start, end))
+        return await asyncio.wrap_future(self._requests.request(request, protocol.read_part))
+
+    def results(self, uri: str) -> "RemoteFolder":
+        """Return a folder for results; whether they may go there is said when one is written."""
+        return RemoteFolder(self._requests, uri)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFolder:
+    """Writes results of items by requests to the worker."""
+
+    requests: RemoteChildJobs
+    uri: str
+
+    async def write(self, folder: str, name: str, data: bytes) -> None:
+        """Have the worker write an object; raises OffloadError."""
+        request = ResultRequest(self.uri, folder, name, data)
+        await asyncio.wrap_future(self.requests.request(request, _nothing))
 
 
 def _as_number(value: Json) -> float:

@@ -1,7 +1,7 @@
 """Runs one job in a handler process, from the worker's side.
 
-It sends the job, records what the handler reports, and serves its requests about child jobs and
-steps.
+It sends the job, records what the handler reports, and serves its requests about child jobs, steps
+and files of items.
 """
 
 import asyncio
@@ -24,16 +24,20 @@ from asyncjob.app.error_report import (
 from asyncjob.app.errors import SubmitError
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json, JsonObject
+from asyncjob.offload.errors import StoreRefusedError
+from asyncjob.offload.store import ObjectStat
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.pool import HandlerProcess, ProcessPool
 from asyncjob_worker.isolation.protocol import (
     STOP_MESSAGE,
     TAKEN_MESSAGE,
+    FileRequest,
     FrameError,
     FrameTooLargeError,
     ListRequest,
     MessageType,
+    ResultRequest,
     RunRequest,
     StepRequest,
     StepVerb,
@@ -185,7 +189,7 @@ _WAITS: Final = frozenset({StepVerb.SLEEP, StepVerb.SIGNAL, StepVerb.CHILDREN})
 
 
 class RequestServer:
-    """Serves one job's requests about child jobs and steps; `write` sends frames to the process."""
+    """Serves one job's requests; `write` sends frames to the process."""
 
     def __init__(self, context: JobContext, write: Callable[[bytes], None]) -> None:
         self._context = context
@@ -233,6 +237,21 @@ class RequestServer:
                 return self._jobs.list()
             case StepRequest(verb, key, value):
                 return self._call_step(verb, key, value)
+            case FileRequest():
+                return asyncio.run_coroutine_threadsafe(self._read_file(request), self._loop)
+
+            case ResultRequest():
+                return asyncio.run_coroutine_threadsafe(self._write_results(request), self._loop)
+
+    async def _write_results(self, request: ResultRequest) -> None:
+        folder = self._context.files.results(request.uri)
+        await folder.write(request.folder, request.name, request.data)
+
+    async def _read_file(self, request: FileRequest) -> ObjectStat | bytes:
+        files = self._context.files
+        if request.part is None:
+            return await files.stat(request.uri)
+        return await files.read(request.uri, *request.part)
 
     def _call_step(self, verb: StepVerb, key: str, value: Json) -> _Future:
         steps = self._context.step_store
@@ -278,9 +297,26 @@ def _answer_frame(number: int, request: WorkerRequest, future: _Future) -> bytes
         return encode(protocol.error_message(number, error))
     answer = future.result()
     try:
-        value = answer if isinstance(request, StepRequest) else protocol.answer_value(answer)
-        return encode(protocol.answer_message(number, value))
+        return encode(protocol.answer_message(number, _answer_value(request, answer)))
     except FrameError as unsendable:
-        what = "steps" if isinstance(request, StepRequest) else "child jobs"
-        answer_error = SubmitError(f"the answer about {what}: {unsendable}")
-        return encode(protocol.error_message(number, answer_error))
+        return encode(protocol.error_message(number, _unsendable_answer(request, unsendable)))
+
+
+def _unsendable_answer(request: WorkerRequest, why: FrameError) -> AsyncJobError:
+    if isinstance(request, FileRequest):
+        return StoreRefusedError(f"cannot read {request.uri}: {why}")
+    what = "steps" if isinstance(request, StepRequest) else "child jobs"
+    return SubmitError(f"the answer about {what}: {why}")
+
+
+def _answer_value(request: WorkerRequest, answer: Any) -> Json:
+    match request:
+        case StepRequest():
+            value: Json = answer
+            return value
+        case FileRequest():
+            return protocol.file_answer(answer)
+        case ResultRequest():
+            return None
+        case _:
+            return protocol.answer_value(answer)

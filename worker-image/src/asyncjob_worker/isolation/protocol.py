@@ -3,10 +3,11 @@
 On the socket each is a length, four bytes big-endian, and as many bytes of JSON.
 
 Worker to process: begin (once), run, stop, taken (acknowledges a report), answer, end.
-Process to worker: ready or unable (once), report, ask (numbered, about child jobs and steps),
-forget (an answer that is no longer wanted), done or failed.
+Process to worker: ready or unable (once), report, ask (numbered, about child jobs, steps and
+files), forget (an answer that is no longer wanted), done or failed.
 """
 
+import base64
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import Field, asdict, dataclass, fields, replace
@@ -36,6 +37,8 @@ from asyncjob.json_types import (
     texts,
 )
 from asyncjob.lifecycle.phase_change import MAX_ERROR_MESSAGE_LENGTH, truncate
+from asyncjob.offload import errors as offload_errors
+from asyncjob.offload.store import ObjectStat
 from asyncjob_worker.errors import WorkerError
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -308,7 +311,7 @@ def error_from_json(plain: JsonObject) -> Exception:
 
 def _error_classes() -> Iterator[type[Exception]]:
     yield from (TimeoutError, ValueError)
-    for module in (errors, app_errors):
+    for module in (errors, app_errors, offload_errors):
         for class_ in vars(module).values():
             if isinstance(class_, type) and issubclass(class_, AsyncJobError):
                 yield class_
@@ -385,8 +388,26 @@ def read_children_value(value: Json) -> tuple[list[ChildRef], float | None]:
     return children, opt_number(plain, "seconds")
 
 
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """Read a part of a file, in bytes; without one tell its size and version."""
+
+    uri: str
+    part: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRequest:
+    """Write an object with results of items, in a folder of the folder at `uri`."""
+
+    uri: str
+    folder: str
+    name: str
+    data: bytes
+
+
 ChildJobRequest = SubmitRequest | WaitRequest | ListRequest
-WorkerRequest = ChildJobRequest | StepRequest
+WorkerRequest = ChildJobRequest | StepRequest | FileRequest | ResultRequest
 """What a handler in a process of its own asks its worker for."""
 
 
@@ -400,6 +421,10 @@ def ask_message(number: int, request: WorkerRequest) -> JsonObject:
             return {**message, "wait": shallow_dict(ref), "timeout": timeout}
         case StepRequest():
             return {**message, "step": shallow_dict(request)}
+        case FileRequest(uri, part):
+            return {**message, "file": uri, "part": part and list(part)}
+        case ResultRequest(uri, folder, name, data):
+            return {**message, "results": uri, "at": [folder, name], "data": _as_base64(data)}
         case ListRequest():
             return message
 
@@ -413,7 +438,30 @@ def read_request(message: JsonObject) -> WorkerRequest:
         return WaitRequest(ref, opt_number(message, "timeout"))
     if "step" in message:
         return _read_step_request(child(message, "step"))
+    if "file" in message:
+        return FileRequest(text(message, "file"), _read_bounds(message.get("part")))
+    if "results" in message:
+        return _read_result_request(message)
     return ListRequest()
+
+
+def _read_result_request(message: JsonObject) -> ResultRequest:
+    match message.get("at"):
+        case [str(folder), str(name)]:
+            data = read_part(message.get("data"))
+            return ResultRequest(text(message, "results"), folder, name, data)
+        case _:
+            raise FrameError("results without a folder and a name")
+
+
+def _read_bounds(part: Json) -> tuple[int, int] | None:
+    match part:
+        case None:
+            return None
+        case [int(start), int(end)]:
+            return start, end
+        case _:
+            raise FrameError("a part of a file that is not two numbers")
 
 
 def _read_step_request(step: JsonObject) -> StepRequest:
@@ -464,3 +512,22 @@ def read_view(value: Json) -> ChildView:
 def read_views(value: Json) -> Sequence[ChildView]:
     """Read the answer to a ListRequest."""
     return [read_view(view) for view in items({"all": value}, "all")]
+
+
+def file_answer(answer: ObjectStat | bytes) -> Json:
+    """Return the answer to a FileRequest as JSON."""
+    return _as_base64(answer) if isinstance(answer, bytes) else shallow_dict(answer)
+
+
+def _as_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def read_stat(value: Json) -> ObjectStat:
+    """Read the answer to a FileRequest without a part."""
+    return read_fields(ObjectStat, as_object(value))
+
+
+def read_part(value: Json) -> bytes:
+    """Read the answer to a FileRequest for a part."""
+    return base64.b64decode(value) if isinstance(value, str) else b""

@@ -220,6 +220,14 @@ def _took(array: ArrayInfo) -> str:
     return format_duration((ended - began).total_seconds()) if began and ended else ""
 
 
+def _chunk_size(array: ArrayInfo) -> str:
+    chosen = array.spec.chunk_size if array.spec else None
+    if chosen is not None:
+        return f"{chosen:,}"
+    size = array.status.chunk_size if array.status else None
+    return f"{size:,}, adapts" if size else "adapts"
+
+
 def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
     spec = array.spec
     yield Fact("Type", array.type)
@@ -228,7 +236,7 @@ def _facts(array: ArrayInfo, links: Links) -> Iterator[Fact]:
         return
     if spec.priority:
         yield Fact("Priority", str(spec.priority))
-    yield Fact("Items in a chunk", f"{spec.chunk_size:,}")
+    yield Fact("Items in a chunk", _chunk_size(array))
     yield Fact("Chunks at once", f"at most {spec.parallelism:,}")
     if spec.max_failed is not None:
         yield Fact("Items that may fail", f"{spec.max_failed:,}")

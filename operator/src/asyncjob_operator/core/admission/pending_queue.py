@@ -1,10 +1,11 @@
 """The jobs that wait for a reservation in one queue, in the order in which they get one.
 
 The highest priority comes first. Among equals the concurrency keys take turns, so that a thousand
-jobs of one key do not delay another key's first. Within a key the job that has waited longest comes
-first. With ageing, waiting raises a job's priority step by step, and the job then comes before jobs
-that have waited less, whatever their key. Passing time does not change the order, so the keys stay
-sorted between rounds: the cost of a round grows with what it grants, not with all keys.
+jobs of one key do not delay another key's first; and so do arrays, each as if it were a key without
+a limit. Within a key the job that has waited longest comes first. With ageing, waiting raises a
+job's priority step by step, and the job then comes before jobs that have waited less, whatever
+their key. Passing time does not change the order, so the keys stay sorted between rounds: the cost
+of a round grows with what it grants, not with all keys.
 """
 
 from collections.abc import Callable
@@ -33,6 +34,14 @@ class PendingJob:
     created: float
     """When the job was created, in epoch seconds."""
 
+    array: str = ""
+    """What the names of its array's chunks begin with, empty if it is no chunk."""
+
+    @property
+    def turn(self) -> str:
+        """Return what takes turns: its key, or else its array, which no key is called like."""
+        return self.key or (self.array and f"\n{self.array}")
+
     def rank(self, ageing_seconds: int | None) -> tuple[float, float, str]:
         """Return the sort key among jobs of one concurrency key."""
         first = self.created - self.priority * ageing_seconds if ageing_seconds else -self.priority
@@ -50,7 +59,7 @@ class PendingJob:
 
 @dataclass(slots=True)
 class _KeyQueue:
-    """The waiting jobs of one key, and the number of its last turn."""
+    """The waiting jobs of one key or array, and the number of its last turn."""
 
     last_served: int = 0
     jobs: KeyedHeap[tuple[float, float, str]] = field(default_factory=KeyedHeap)
@@ -78,15 +87,15 @@ class PendingQueue:
         previous = self._pending.get(job.uid)
         if previous == job:
             return False
-        if previous and previous.key != job.key:
+        if previous and previous.turn != job.turn:
             self.discard(previous.uid)
         self._pending[job.uid] = job
-        if job.key not in self._keys:
+        if job.turn not in self._keys:
             # A new key comes before those that have had a turn. A key that merely ran out of jobs
             # is not new: otherwise one that adds a single job at a time would always come first.
-            self._keys[job.key] = _KeyQueue(last_served=self._idle_keys.pop(job.key, 0))
-        self._keys[job.key].jobs.set(job.uid, job.rank(self._ageing_seconds))
-        self._reorder(job.key)
+            self._keys[job.turn] = _KeyQueue(last_served=self._idle_keys.pop(job.turn, 0))
+        self._keys[job.turn].jobs.set(job.uid, job.rank(self._ageing_seconds))
+        self._reorder(job.turn)
         return True
 
     def discard(self, uid: str) -> bool:
@@ -94,8 +103,8 @@ class PendingQueue:
         job = self._pending.pop(uid, None)
         if job is None:
             return False
-        self._keys[job.key].jobs.set(uid, None)
-        self._reorder(job.key)
+        self._keys[job.turn].jobs.set(uid, None)
+        self._reorder(job.turn)
         return True
 
     def pop(self, count: int, may_admit: Callable[[str], bool]) -> list[PendingJob]:
@@ -111,15 +120,15 @@ class PendingQueue:
             if may_admit(job.key):
                 admitted.append(self._serve(job))
             else:
-                refused_keys.append(job.key)
-                self._order.set(job.key, None)
+                refused_keys.append(job.turn)
+                self._order.set(job.turn, None)
         for key in refused_keys:
             self._reorder(key)
         return admitted
 
     def _serve(self, job: PendingJob) -> PendingJob:
         self._served += 1
-        self._keys[job.key].last_served = self._served
+        self._keys[job.turn].last_served = self._served
         self.discard(job.uid)
         return job
 

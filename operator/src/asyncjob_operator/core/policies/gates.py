@@ -29,7 +29,6 @@ from asyncjob_operator.core.decision import (
     ChildrenOver,
     PolicyResult,
     Precondition,
-    SinglePrecondition,
     UpdateWaitReason,
     Wait,
 )
@@ -248,20 +247,16 @@ def _queue_job(
     waits_over: tuple[str, ...] = (),
     verified: ChildrenOver | None = None,
 ) -> ChangePhase:
-    """Return the change to Queued; `verified` is what has to be confirmed before, if anything."""
+    """Return the change to Queued; `verified` is what has to be confirmed of a parked job's waits.
+
+    Nothing else is then: a job that was parked has started, so its dependencies were met, and it
+    has held its deduplication id ever since.
+    """
     change = promote(snapshot.job, now=now.timestamp, waits_over=waits_over)
     if first_closed_gate(snapshot, now) or snapshot.live_duplicate or snapshot.queue.has_limits:
         change = replace(change, fields={**change.fields, "admitted": None})
         return ChangePhase(PROMOTE, change, verified)
-    return ChangePhase(PROMOTE, change, _both(verified, _admission_precondition(snapshot)))
-
-
-def _both(first: SinglePrecondition | None, other: Precondition | None) -> Precondition | None:
-    """Return what confirms both."""
-    if first is None or other is None:
-        return first or other
-    others = other.preconditions if isinstance(other, AllOf) else (other,)
-    return AllOf((first, *others))
+    return ChangePhase(PROMOTE, change, verified or _admission_precondition(snapshot))
 
 
 ADMIT: Final = "admit"

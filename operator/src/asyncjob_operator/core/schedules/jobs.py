@@ -91,9 +91,8 @@ def _completion_time(job: JobView, observed_at: float, previous: ScheduledJob | 
         return 0.0
     if previous and (previous.phase, previous.attempt) == (job.phase, job.attempt):
         return previous.completed_at
-    return verified_completion(
-        job, to_epoch(job.completion_time or "", default=observed_at), observed_at
-    )
+    reported = to_epoch(job.completion_time, default=observed_at)
+    return verified_completion(job, reported, observed_at)
 
 
 def run_body(cron: CronJobView, obj: JsonObject, run: Run) -> JsonObject:

@@ -15,6 +15,7 @@ import click
 from asyncjob.cli.backup.plan import RestorePlan
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey
 from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items, opt_text, text
+from asyncjob.lifecycle.arrays.skipped_items import remaining_items, unskipped_items
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
     API_VERSION,
@@ -45,6 +46,7 @@ class RestoreNote(StrEnum):
     SIGNALS = "signals"
     TRIGGER = "trigger"
     BACKFILL = "backfill"
+    ITEMS_AGAIN = "items-again"
 
 
 RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
@@ -57,6 +59,7 @@ RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
     RestoreNote.SIGNALS: "signals are left out: the new job waits for them again",
     RestoreNote.TRIGGER: "trigger is left out: it was processed, or must be requested again",
     RestoreNote.BACKFILL: "backfill is left out: its remaining runs must be requested again",
+    RestoreNote.ITEMS_AGAIN: "items that are done and cannot be listed run again",
 }
 
 
@@ -267,7 +270,8 @@ def _spec(
             return _cron_job_spec(spec, record)
         case kind if kind == ARRAY_KIND:
             left = {name: value for name, value in spec.items() if name != "redrive"}
-            return {**left, "suspend": True}, []
+            items, notes = _array_items(obj, record, context)
+            return {**left, "items": items, "suspend": True}, notes
         case _:
             return spec, []
 
@@ -278,6 +282,16 @@ def _cron_job_spec(spec: JsonObject, record: ExportRecord) -> tuple[JsonObject, 
     remarks = [(remark, record.key.name) for remark, field in gone if spec.get(field)]
     left = {name: value for name, value in spec.items() if name not in {"trigger", "backfill"}}
     return {**left, "suspend": True}, remarks
+
+
+def _array_items(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> tuple[JsonObject, _Notes]:
+    if context.plan.selection.all_items:
+        return unskipped_items(obj), []
+    left, again = remaining_items(obj)
+    detail = f"{record.key.name}: {again}"
+    return left, [(RestoreNote.ITEMS_AGAIN, detail)] if again else []
 
 
 def _job_spec(

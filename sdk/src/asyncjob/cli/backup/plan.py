@@ -39,10 +39,11 @@ SKIP_REASON_DOCS: Mapping[SkipReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RestoreSelection:
-    """What was asked for; no `queues`: all of them."""
+    """What was asked for; no `queues`: all of them. `all_items`: those that are done, too."""
 
     queues: Collection[str] = ()
     dead_letters: bool = False
+    all_items: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from asyncjob.cli.backup.export_file import (
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey, queue_of
 from asyncjob.json_types import JsonObject, as_object, child, integer, text
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.arrays.skipped_items import remaining_items
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.models.array import AsyncArraySpec
 from asyncjob.models.base import ObjectName
@@ -111,6 +112,10 @@ def _record(obj: JsonObject, kind: str, location: str, offset: int) -> ExportRec
 def _array_record(record: ExportRecord, obj: JsonObject, status: JsonObject) -> ExportRecord:
     phase = _phase(status, ArrayPhase, ArrayPhase.PENDING)
     redrives = integer(child(obj, "spec"), "redrive") > integer(status, "redrives")
+    try:
+        remaining_items(obj)
+    except ValueError as error:
+        raise InvalidLineError(f"status: {error}") from error
     return replace(
         record,
         array_phase=phase,

@@ -76,7 +76,7 @@ def report_lines(report: RestoreReport, plan: RestorePlan) -> Iterator[str]:
         yield f"refused: {_count_kinds([record for record, _ in report.refused])}"
     for why, count in _count_skipped(plan).items():
         yield f"left out, {SKIP_REASON_DOCS[why]}: {count}"
-    yield from _restarted_jobs(created)
+    yield from _restarted(created, all_items=plan.selection.all_items)
     for remark, details in report.notes.items():
         yield f"note: {RESTORE_NOTE_DOCS[remark]} ({_join_some(details)})"
     if left := len(plan.records) - report.attempted:
@@ -111,12 +111,13 @@ def _count_skipped(plan: RestorePlan) -> Mapping[SkipReason, int]:
     return {why: found[why] for why in SKIP_REASON_DOCS if found[why]}
 
 
-def _restarted_jobs(created: Sequence[ExportRecord]) -> Iterator[str]:
+def _restarted(created: Sequence[ExportRecord], *, all_items: bool) -> Iterator[str]:
     arrays = [one for one in created if one.started and one.array_phase]
     if arrays:
+        again = "all items run" if all_items else "items that are not done yet run"
         yield (
             f"{quantity(len(arrays), 'array')} had started: a status cannot be restored; "
-            "all their items run again; the file keeps the old status"
+            f"{again}; the file keeps the old status"
         )
     begun = [one for one in created if one.started and one.phase]
     kept = sum(one.has_checkpoint for one in begun)

@@ -28,6 +28,7 @@ from asyncjob.cli.output.printer import OutputFormat, Printer, progress_bar, wit
 @click.option(
     "--map", "pairs", multiple=True, metavar="OLD=NEW", help="Move a namespace; repeatable."
 )
+@click.option("--all-items", is_flag=True, help="Run items of arrays again that were done already.")
 @click.option("--partial", is_flag=True, help="Accept a part of an export, or a truncated one.")
 @with_printer(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
 @with_connection
@@ -40,6 +41,7 @@ def restore(
     dead_letters: bool,
     queues: Sequence[str],
     pairs: tuple[str, ...],
+    all_items: bool,
     partial: bool,
     connection: ConnectionOptions,
     printer: Printer,
@@ -47,9 +49,9 @@ def restore(
     """Restore an export: queues, and suspended, its cron jobs, unfinished arrays and jobs.
 
     A status cannot be restored: jobs that had started run again from the beginning, without their
-    checkpoint, and so do all items of an array. What is finished is skipped. Objects are created in
-    their original namespaces, or in --namespace. Existing objects are left unchanged, so the
-    command can be repeated. All of FILE (- for stdin) is validated first.
+    checkpoint. Of arrays the items run that were not done. What is finished is skipped. Objects are
+    created in their original namespaces, or in --namespace. Existing objects are left unchanged, so
+    the command can be repeated. All of FILE (- for stdin) is validated first.
 
     \b
       asyncjob restore backup.jsonl --dry-run
@@ -58,7 +60,7 @@ def restore(
     """  # noqa: D301 - click takes a real backspace for "do not wrap"
     with open_export(file) as stream:
         contents = read_export(stream, file, partial=partial)
-        made = build_plan(contents, RestoreSelection(frozenset(queues), dead_letters))
+        made = build_plan(contents, RestoreSelection(frozenset(queues), dead_letters, all_items))
         where = namespace_map(contents, connection.namespace, pairs)
         report = RestoreReport(dry_run)
         with cli.cluster(connection) as cluster, _report_at_end(report, made, printer):

@@ -22,7 +22,6 @@ from asyncjob.cli.input.submissions import (
 )
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import (
-    DEFAULT_CHUNK_SIZE,
     DEFAULT_ITEM_RETRIES,
     DEFAULT_PARALLELISM,
 )
@@ -108,6 +107,12 @@ array_options: Final[Callable[[Callback], Callback]] = combine_options(
             type=click.Choice([one.value for one in RecordFormat], case_sensitive=False),
             help="Format of --from, where its name does not say it.",
         ),
+        section_option(
+            "--skip",
+            section=LIMIT_SECTION,
+            metavar="ITEMS",
+            help="Numbers of items that are done already: 0-399,402.",
+        ),
         section_option("--name", type=NameParam(None), help="The array's name; else generated."),
         section_option(
             "--queue", "-q", metavar="QUEUE", help="Queue of the chunks.  [default: default]"
@@ -118,7 +123,7 @@ array_options: Final[Callable[[Callback], Callback]] = combine_options(
         ),
         section_option("--ttl", type=_DURATION, help="Delete it this long after it has ended."),
         section_option("--suspend", is_flag=True, help="Submit the array suspended."),
-        _number("--chunk-size", "Items in a chunk.", DEFAULT_CHUNK_SIZE),
+        _how("--chunk-size", type=int, metavar="N", help="Items in a chunk.  [default: adapts]"),
         _number("--parallelism", "Unfinished chunks.", DEFAULT_PARALLELISM),
         _number("--item-retries", "Retries of an item.", DEFAULT_ITEM_RETRIES),
         _how("--item-timeout", type=_DURATION, help="Time limit of one try of an item."),

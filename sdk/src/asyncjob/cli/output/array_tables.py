@@ -138,13 +138,14 @@ def _facts(array: ArrayInfo, now: datetime) -> Iterator[tuple[str, str]]:
     yield (
         "Items",
         f"{array.total:,}: {array.succeeded:,} succeeded, {array.failed:,} failed, "
-        f"{array.total - array.done:,} to do",
+        f"{array.total - array.done:,} to do"
+        + (f"; {array.skipped:,} were done before" if array.skipped else ""),
     )
     if status and status.failed_items:
         yield "Failed", truncate(status.failed_items, SHOWN_CHARACTERS)
     if spec:
-        unit = counted(spec.chunk_size, "item")
-        yield "Chunks", f"{array.open_chunks} of at most {spec.parallelism} under way, {unit} each"
+        under_way = f"{array.open_chunks} of at most {spec.parallelism} under way"
+        yield "Chunks", ", ".join(filter(None, (under_way, chunk_size_text(array))))
     yield "Results", array.results or ""
     yield "Rate", rate_text(array, now)
     yield "Ends", _expected_end(array, now)
@@ -152,6 +153,15 @@ def _facts(array: ArrayInfo, now: datetime) -> Iterator[tuple[str, str]]:
     yield "Started", time_and_age(array.started_at, now)
     yield "Ended", time_and_age(array.completed_at, now) + _took(array)
     yield "Labels", ", ".join(f"{key}={value}" for key, value in sorted(array.labels.items()))
+
+
+def chunk_size_text(array: ArrayInfo) -> str:
+    """Return how many items a chunk has, and whether that adapts; empty if it is not known."""
+    chosen = array.spec.chunk_size if array.spec else None
+    if chosen is not None:
+        return f"{counted(chosen, 'item')} each"
+    size = array.status.chunk_size if array.status else None
+    return f"{counted(size, 'item')} in the next one, which adapts" if size else ""
 
 
 def _expected_end(array: ArrayInfo, now: datetime) -> str:

@@ -4,15 +4,23 @@ It is one function, from what is observed to the next state. Who writes that sta
 operator's concern, and the test kit's, which both go by it.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.arrays.chunk_size import INITIAL_SIZE, bounded_size, next_size
 from asyncjob.lifecycle.arrays.chunks import chunk_name
 from asyncjob.lifecycle.arrays.counting import count_chunk, return_chunk
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
-from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ObservedArray
+from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome, ObservedArray
 from asyncjob.lifecycle.arrays.phases import STORE_REASONS, ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.skipped_items import (
+    changed_file,
+    count_skipped,
+    pass_skipped,
+    take_next,
+)
 from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 
@@ -34,6 +42,9 @@ def advance(observed: ObservedArray, now: str) -> ArrayState:
         return _end(state, ArrayPhase.FAILED, ArrayReason.PAYLOAD_TOO_LARGE, observed.oversize, now)
     for entry in state.open:
         state = _settle(observed, state, entry)
+    if array.chunk_size is None and state.total:
+        size = next_size(state.chunk_size or INITIAL_SIZE, _counted(observed))
+        state = replace(state, chunk_size=size)
     state = _explain(array, state)
     if not array.cancel and not array.suspend and _stop_reason(array, state) is None:
         state = _cut(observed, state, now)
@@ -51,13 +62,23 @@ def _settle(observed: ObservedArray, state: ArrayState, entry: OpenChunkEntry) -
         if outcome is None or outcome.uid != uid:
             return return_chunk(state, entry)
         if outcome.finished:
-            return count_chunk(state, entry, outcome, cancelled=observed.array.cancel)
+            array = observed.array
+            return count_chunk(
+                state, entry, outcome, cancelled=array.cancel, adapts=array.chunk_size is None
+            )
     if entry.uid == uid:
         return state
     noted = replace(entry, uid=uid)
     return replace(
         state, open=tuple(noted if one.name == entry.name else one for one in state.open)
     )
+
+
+def _counted(observed: ObservedArray) -> Iterator[tuple[OpenChunkEntry, ChunkOutcome]]:
+    for entry in observed.array.state.open:
+        outcome = observed.outcomes.get(entry.name)
+        if outcome is not None and outcome.finished and outcome.uid == observed.uid_of(entry):
+            yield entry, outcome
 
 
 def _explain(array: ArrayView, state: ArrayState) -> ArrayState:
@@ -77,6 +98,8 @@ def _stop_reason(array: ArrayView, state: ArrayState) -> tuple[ArrayReason, str]
     """Return why no further chunk is cut, if none is."""
     if state.reason is not None and state.reason in STORE_REASONS:
         return state.reason, state.message
+    if changed := changed_file(array, state):
+        return ArrayReason.ITEMS_UNREADABLE, changed
     if state.failed_unlisted:
         return (
             ArrayReason.TOO_SCATTERED,
@@ -98,9 +121,10 @@ def _cut(observed: ObservedArray, state: ArrayState, now: str) -> ArrayState:
         entry.name in {one.name for one in state.open} for entry in array.state.open
     )
     room = min(array.parallelism - len(state.open), 2 * array.parallelism - objects)
-    before = state
+    before, state = state, pass_skipped(array, state)
+    size = _chunk_size(array, state)
     while room > 0:
-        cut = _next_items(array, state)
+        cut = _next_items(array, state, size)
         if cut is None:
             break
         state, items, suspect = cut
@@ -119,17 +143,27 @@ def _cut(observed: ObservedArray, state: ArrayState, now: str) -> ArrayState:
     )
 
 
-def _next_items(array: ArrayView, state: ArrayState) -> tuple[ArrayState, ItemRanges, bool] | None:
+def _chunk_size(array: ArrayView, state: ArrayState) -> int:
+    if array.chunk_size is not None:
+        return array.chunk_size
+    skipped = count_skipped(array.skip, state.next, state.total)
+    left = state.total - state.next - skipped + len(state.requeued)
+    item_bytes = array.inline_bytes / max(array.count, 1)
+    return bounded_size(state.chunk_size or INITIAL_SIZE, left, array.parallelism, item_bytes)
+
+
+def _next_items(
+    array: ArrayView, state: ArrayState, size: int
+) -> tuple[ArrayState, ItemRanges, bool] | None:
     if array.items_file is not None and state.index is None:
         return None if state.open else (state, NO_ITEMS, False)
     if state.suspects and not any(entry.suspect for entry in state.open):
         return replace(state, suspects=state.suspects[1:]), state.suspects[0], True
     if state.requeued:
-        items = state.requeued.first_items(array.chunk_size, MAX_CHUNK_RANGES)
+        items = state.requeued.first_items(size, MAX_CHUNK_RANGES)
         return replace(state, requeued=state.requeued - items), items, False
     if state.next < state.total:
-        end = min(state.next + array.chunk_size, state.total)
-        return replace(state, next=end), ItemRanges.between(state.next, end), False
+        return *take_next(array, state, size, MAX_CHUNK_RANGES), False
     return None
 
 

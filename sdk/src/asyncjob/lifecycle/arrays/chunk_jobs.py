@@ -21,9 +21,10 @@ from asyncjob.lifecycle.arrays.item_index import (
     read_index,
 )
 from asyncjob.lifecycle.arrays.item_results import ResultTarget
-from asyncjob.lifecycle.arrays.observed import ChunkJob, ChunkOutcome
+from asyncjob.lifecycle.arrays.observed import ChunkJob, ChunkOutcome, ChunkRun
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
+from asyncjob.lifecycle.timestamps import seconds_between
 from asyncjob.names import API_VERSION, ARRAY_LABEL, JOB_KIND
 from asyncjob.shards import shard_label
 
@@ -140,7 +141,17 @@ def read_outcome(obj: JsonObject, entry: OpenChunkEntry) -> ChunkOutcome:
         report=report,
         result_elsewhere=offloaded,
         index=index if chunk.phase is Phase.SUCCEEDED else None,
+        run=_read_run(status),
     )
+
+
+def _read_run(status: JsonObject) -> ChunkRun | None:
+    seconds = seconds_between(text(status, "startTime"), text(status, "completionTime"))
+    if seconds is None:
+        return None
+    limit = opt_integer(child(status, "effective"), "executionTimeoutSeconds")
+    # A clock that is set back while a chunk runs puts its end before its start.
+    return ChunkRun(max(seconds, 0.0), integer(status, "attempt"), limit)
 
 
 def _read_found_index(stored: Json) -> ItemIndex | None:

@@ -51,7 +51,6 @@ MAX_CHUNK_SHARE: Final = 0.75
 """Share of a worker's slots that chunks of arrays take at most: single jobs find one free, however
 many items there are."""
 
-DEFAULT_CHUNK_SIZE: Final = 500
 DEFAULT_PARALLELISM: Final = 20
 DEFAULT_ITEM_RETRIES: Final = 3
 
@@ -73,6 +72,14 @@ def chunk_name(array: str, uid: str, first: int, generation: int) -> str:
     """
     digest = sha256(f"{uid}/{first}/{generation}".encode()).hexdigest()[:_DIGEST_LENGTH]
     return f"{array[:_NAME_LENGTH].rstrip('-.')}-{digest}"
+
+
+def array_of_chunk(name: str) -> str:
+    """Return what the names of an array's chunks begin with, by the name of one of them.
+
+    The same for arrays whose names have the same first 52 characters.
+    """
+    return name.rpartition("-")[0]
 
 
 def is_chunk_type(type_: str) -> bool:

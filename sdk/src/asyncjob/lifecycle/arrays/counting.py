@@ -38,11 +38,17 @@ crash or the time limit. A failing item alone never ends its chunk."""
 
 
 def count_chunk(
-    state: ArrayState, entry: OpenChunkEntry, outcome: ChunkOutcome, *, cancelled: bool
+    state: ArrayState,
+    entry: OpenChunkEntry,
+    outcome: ChunkOutcome,
+    *,
+    cancelled: bool,
+    adapts: bool = False,
 ) -> ArrayState:
     """Return the state with an ended chunk counted and no longer open.
 
     `cancelled`: the array is being cancelled, so what the chunk has not run is nobody's failure.
+    `adapts`: nobody has chosen how many items the chunk has, and they may just be too many.
     """
     if not entry.items:
         return _count_index(state, entry, outcome)
@@ -55,7 +61,8 @@ def count_chunk(
     if not rest:
         return state
     if _is_ended_by_an_item(outcome):
-        return _suspect_items(state, rest, outcome)
+        too_large = adapts and not entry.suspect and _is_too_large(outcome, rest)
+        return return_items(state, rest) if too_large else _suspect_items(state, rest, outcome)
     stop = _store_reason(outcome)
     if cancelled or stop:
         return _stop(return_items(state, rest), stop, outcome)
@@ -163,6 +170,15 @@ def _is_ended_by_an_item(outcome: ChunkOutcome) -> bool:
         and outcome.reason in ENDED_BY_AN_ITEM
         and outcome.error_category in {Category.CRASH, Category.TIMEOUT}
     )
+
+
+def _is_too_large(outcome: ChunkOutcome, rest: ItemRanges) -> bool:
+    """Return whether a chunk may just have too many items for its time limit.
+
+    Some are done, and the next chunks are smaller. If none is, the first of them may hang.
+    """
+    done = outcome.report.done or outcome.report.failed
+    return outcome.error_category == Category.TIMEOUT and bool(done) and len(rest) > 1
 
 
 def _is_untold(outcome: ChunkOutcome) -> bool:

@@ -31,6 +31,18 @@ class ChunkJob:
 
 
 @dataclass(frozen=True, slots=True)
+class ChunkRun:
+    """How long a chunk has run that has ended, by the clock of its worker alone."""
+
+    seconds: float
+    """How long its last attempt took."""
+
+    attempts: int
+    limit: int | None = None
+    """Time limit of an attempt, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkOutcome:
     """A chunk's job as a live read has shown it; `report` is empty unless it is finished."""
 
@@ -47,6 +59,9 @@ class ChunkOutcome:
 
     index: ItemIndex | None = None
     """What an index job has found, if it has succeeded and can be understood."""
+
+    run: ChunkRun | None = None
+    """None unless it is finished, and tells its times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ from asyncjob.json_types import (
     texts,
 )
 from asyncjob.lifecycle.arrays.chunks import (
-    DEFAULT_CHUNK_SIZE,
     DEFAULT_PARALLELISM,
     ItemError,
     read_item_error,
@@ -85,6 +84,9 @@ class ArrayState:
     index: ItemIndex | None = None
     """What the index job has found in the file of the items."""
 
+    chunk_size: int | None = None
+    """How many items the next chunks get, where the spec does not say."""
+
     @property
     def failed(self) -> int:
         """Return how many items have failed."""
@@ -113,8 +115,19 @@ class ArrayView:
     count: int
     """Number of items that the spec names; 0 while they are in a file."""
 
+    skip: ItemRanges
+    """Items that are not run, because they are done."""
+
+    file_version: str
+    """What version of the file `skip` is about; empty: of whichever it has."""
+
+    inline_bytes: int
+    """Bytes of the items that stand in the array, as JSON."""
+
     large: bool
-    chunk_size: int
+    chunk_size: int | None
+    """None: as `state.chunk_size` says, which adapts."""
+
     parallelism: int
     max_failed: int | None
     max_failed_percent: int | None
@@ -166,8 +179,11 @@ def read_array(obj: JsonObject) -> ArrayView:
         queue=text(spec, "queue", "default"),
         items_file=read_items_file(child(source, "from")) if "from" in source else None,
         count=count,
-        large=_is_large(spec),
-        chunk_size=integer(spec, "chunkSize", DEFAULT_CHUNK_SIZE),
+        skip=ItemRanges.parse(text(source, "skip")),
+        file_version=text(child(source, "from"), "version"),
+        inline_bytes=(inline_bytes := _size(source.get("inline"))),
+        large=inline_bytes + _size(spec.get("payload")) > LARGE_BYTES,
+        chunk_size=opt_integer(spec, "chunkSize"),
         parallelism=integer(spec, "parallelism", DEFAULT_PARALLELISM),
         max_failed=opt_integer(spec, "maxFailed"),
         max_failed_percent=opt_integer(spec, "maxFailedPercent"),
@@ -182,9 +198,8 @@ def read_array(obj: JsonObject) -> ArrayView:
     )
 
 
-def _is_large(spec: JsonObject) -> bool:
-    values = (spec.get("payload"), child(spec, "items").get("inline"))
-    return sum(len(dumps(value)) for value in values if value is not None) > LARGE_BYTES
+def _size(value: Json) -> int:
+    return 0 if value is None else len(dumps(value))
 
 
 def _read_state(status: JsonObject, total: int) -> ArrayState:
@@ -211,6 +226,7 @@ def _read_state(status: JsonObject, total: int) -> ArrayState:
         start_time=opt_text(status, "startTime"),
         completion_time=opt_text(status, "completionTime"),
         index=read_index(status["index"]) if "index" in status else None,
+        chunk_size=opt_integer(status, "chunkSize"),
     )
 
 
@@ -252,6 +268,7 @@ def state_to_json(state: ArrayState) -> dict[str, Json]:
         "failedUnlisted": state.failed_unlisted or None,
         "errors": [error.to_json() for error in state.errors] or None,
         "generation": state.generation,
+        "chunkSize": state.chunk_size,
         "writer": state.writer or None,
         "claims": state.claims or None,
         "redrives": state.redrives or None,

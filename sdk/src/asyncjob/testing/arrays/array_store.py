@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from asyncjob.app.files import NO_FILES
 from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
-from asyncjob.json_types import Json, JsonObject, child, flag, integer, text
+from asyncjob.json_types import Json, JsonObject, child, flag, integer, items, text
+from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.state import ArrayView, read_array
 from asyncjob.names import API_VERSION, ARRAY_KIND
@@ -31,6 +32,8 @@ def check_new_array(spec: JsonObject) -> None:
     source = child(spec, "items")
     if sum(name in source for name in _SOURCES) != 1:
         raise _broken(array_policies.ARRAY_ONE_SOURCE)
+    if not _skips_its_own(source):
+        raise _broken(array_policies.ARRAY_SKIP)
     if "maxFailed" in spec and "maxFailedPercent" in spec:
         raise _broken(array_policies.ARRAY_ONE_LIMIT)
     if integer(spec, "redrive"):
@@ -40,6 +43,15 @@ def check_new_array(spec: JsonObject) -> None:
             "the fake cluster reads no files: give the items themselves, as items.inline or as a "
             "list to job.map"
         )
+
+
+def _skips_its_own(source: JsonObject) -> bool:
+    try:
+        skip = ItemRanges.parse(text(source, "skip"))
+    except ValueError:
+        return False
+    end = integer(source, "count") or len(items(source, "inline"))
+    return "from" in source or not skip or skip.ranges[-1][1] < end
 
 
 def check_array_change(before: JsonObject, after: JsonObject, phase: ArrayPhase) -> None:

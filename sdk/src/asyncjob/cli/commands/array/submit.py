@@ -70,7 +70,8 @@ def submit(
 def _prepare(kind: str, words: Sequence[str], options: dict[str, Any]) -> ArraySubmission:
     """Return what is to be submitted; raises UsageError where that is not clear."""
     count, file, uri = (options.pop(name) for name in ("count", "file", "uri"))
-    record_format = options.pop("record_format")
+    record_format, skip = options.pop("record_format"), options.pop("skip")
+    done = {"skip": skip} if skip else {}
     if sum(one is not None for one in (count, file, uri)) != 1:
         raise click.UsageError("give exactly one of --count N, -f FILE and --from URI")
     if record_format and uri is None:
@@ -81,14 +82,14 @@ def _prepare(kind: str, words: Sequence[str], options: dict[str, Any]) -> ArrayS
         raise click.UsageError(str(error)) from error
     try:
         if count is not None:
-            return array_submission(kind, {"count": count}, payload, options)
+            return array_submission(kind, {"count": count, **done}, payload, options)
         if uri is not None:
             source = {"uri": uri, **({"format": record_format} if record_format else {})}
-            return array_submission(kind, {"from": source}, payload, options)
+            return array_submission(kind, {"from": source, **done}, payload, options)
         documents = list(read_documents([file], sys.stdin, advice=WAY_OUT))
         location = "stdin" if file == "-" else file
         inline = inline_items(location, documents)
-        return array_submission(kind, {"inline": inline}, payload, options)
+        return array_submission(kind, {"inline": inline, **done}, payload, options)
     except (DocumentError, InvalidSubmissionError) as error:
         raise NoArraySubmittedError(str(error)) from error
 
