@@ -58,7 +58,7 @@ ROUND_SECONDS: Final = 12.0
 SHORTEST_ITEM_SECONDS: Final = 0.05
 LARGEST_CHUNK: Final = 500
 
-JOBS_BESIDE: Final = LoadKind("beside", rate=2.0, at_first=4, fields=LOADS[0].fields)
+JOBS_BESIDE: Final = LoadKind("beside", rate=2.0, at_first=4, order=LOADS[0].order)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from asyncjob.client.kubernetes.submitting import MAX_CREATE_TRIES
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle import phase_change, policy, signals, step_records, waits
-from asyncjob.lifecycle.arrays import item_index, records
+from asyncjob.lifecycle.arrays import item_index, item_results, records
 from asyncjob.lifecycle.arrays.chunks import MAX_CHUNK_SHARE
 from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.models import array, cron
@@ -278,6 +278,11 @@ def arrays() -> str:
                 "`payload` of an array",
                 _bytes(array.MAX_SHARED_PAYLOAD_BYTES),
                 f"{_error('PayloadTooLarge', 'reasons-of-arrays')}.",
+            ),
+            (
+                "What one item returns, where results are kept",
+                _bytes(item_results.MAX_RESULT_BYTES),
+                "The item fails.",
             ),
             ("`chunkSize`", f"1 to {array.MAX_CHUNK_SIZE:,}; it adapts if left out", _REFUSED),
             ("`parallelism`", f"1 to {array.MAX_PARALLELISM}", _REFUSED),

@@ -90,6 +90,21 @@ async def picky(job: ItemContext, item: Any) -> None:
     trace("done", job)
 
 
+@app.item_handler("double", concurrency=8)
+async def double(job: ItemContext, item: int) -> dict[str, Any]:
+    """Return something of the item, and which process has run it; one item's is too large."""
+    await asyncio.sleep(0.05)
+    trace("done", job)
+    large = item in read_numbers("large")
+    return {"twice": 2 * item, "by": os.getpid(), "pad": "x" * (300_000 if large else 10)}
+
+
+@app.item_handler("apart-double", concurrency=4, isolation="process")
+async def apart_double(job: ItemContext, item: int) -> dict[str, Any]:
+    """Return something of the item from a process of its own."""
+    return {"twice": 2 * item, "by": os.getpid(), "pad": ""}
+
+
 @app.item_handler("apart", concurrency=2, isolation="process")
 async def apart(job: ItemContext, item: int, *, pool: Pool) -> None:
     """Do as ordered, in the event loop of the chunk's own process."""

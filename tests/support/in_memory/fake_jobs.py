@@ -17,6 +17,8 @@ from asyncjob.client.errors import (
     NotCancellableError,
 )
 from asyncjob.client.options import check_signal
+from asyncjob.client.results import item_results_of
+from asyncjob.lifecycle.arrays.item_results import ItemResult
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.models.array import AsyncArrayStatus
@@ -335,6 +337,9 @@ class FakeJobs:
             unlisted=status.failed_unlisted or 0,
             errors=status.errors or [],
         )
+
+    def item_results(self, name: str) -> Iterator[ItemResult]:
+        return iter(item_results_of(self.array(name), None))
 
     def cancel_array(self, name: str) -> ArrayInfo:
         if self.array(name).phase is ArrayPhase.SUCCEEDED:

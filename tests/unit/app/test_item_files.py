@@ -11,6 +11,7 @@ import pytest
 
 from asyncjob.app import HandlerError, ItemContext, JobContext, WorkerApp, item_files
 from asyncjob.app.context import JobInfo
+from asyncjob.app.files import NO_FILES, ResultFolder
 from asyncjob.app.item_files import ItemsUnreadable
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import ChunkWork, read_checkpoint
@@ -40,6 +41,9 @@ class Store:
         self.before_read()
         self.reads.append((start, end))
         return self.data[start:end]
+
+    def results(self, uri: str) -> ResultFolder:
+        return NO_FILES.results(uri)
 
 
 class Sink:

@@ -369,5 +369,16 @@ def test_a_handler_of_jobs_is_no_handler_of_items() -> None:
         async def thumb(job: JobContext, item: int) -> None:
             """Do nothing."""
 
-    with pytest.raises(HandlerError, match=r"use @app.item_handler\('thumb'\)"):
-        app.handler("thumb/items")
+    for type_ in ("thumb/items", "thumb/index", "thumb/store"):
+        with pytest.raises(HandlerError, match=r"use @app.item_handler\('thumb'\)"):
+            app.handler(type_)
+
+
+def test_an_item_handler_takes_all_jobs_that_an_array_makes() -> None:
+    app = WorkerApp()
+
+    @app.item_handler("thumb")
+    async def thumb(job: ItemContext, item: int) -> None:
+        """Do nothing."""
+
+    assert set(app.handlers) == {"thumb/items", "thumb/index", "thumb/store"}

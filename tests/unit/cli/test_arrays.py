@@ -8,7 +8,9 @@ import pytest
 
 from asyncjob.cli.input.array_submissions import WAY_OUT
 from asyncjob.client.errors import UnavailableError
+from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.models.job import Dependency, DependencyOutcome
+from asyncjob.offload import Store
 from asyncjob.rest.arrays import ArrayInfo, ArraySelection
 from support.in_memory.fake_jobs import an_array
 from support.parts.cli_shell import Shell
@@ -36,6 +38,7 @@ def test_a_number_of_items_is_submitted_with_options(shell: Shell) -> None:
     said = shell.ok(
         *("array", "submit", "thumb", "folder=photos", "--count", "1000", "--name=thumbs"),
         *("-q", "images", "--max-failed", "5%", "--chunk-size=100", "--item-timeout", "2m"),
+        "--results=s3://b/jobs/results/default",
         *("--max-retries=1", "--backoff", "fixed", "-l", "team=mail", "--suspend"),
     )
     assert said == "array thumbs created\n"
@@ -44,6 +47,8 @@ def test_a_number_of_items_is_submitted_with_options(shell: Shell) -> None:
     assert made.payload == {"folder": "photos"}
     assert (made.max_failed_percent, made.max_failed, made.chunk_size) == (5, None, 100)
     assert (made.item_timeout_seconds, made.suspend, made.labels) == (120, True, {"team": "mail"})
+    assert made.results
+    assert made.results.uri == "s3://b/jobs/results/default"
     assert made.retry_policy
     assert (made.retry_policy.max_retries, made.retry_policy.backoff) == (1, "Fixed")
     assert shell.ok("array", "submit", "thumb", "--count=1", "--name=thumbs") == (
@@ -115,6 +120,8 @@ def test_items_come_from_a_file_or_stdin(
         (["--count=1", "--max-failed=101%"], "", "maxFailedPercent: "),
         (["--count=1", "--chunk-size=0"], "", "chunkSize: "),
         (["--count=1", "--parallelism=101"], "", "parallelism: "),
+        (["--count=1", "--results=results"], "", "results.uri: 'results': an address begins with"),
+        (["--count=1", "--results=s3://b/../c"], "", "results.uri: "),
         (["--count=1", "-q", "No Queue"], "", "queue: "),
         (["--count=1", "-l", "asyncjob.dev/x=1"], "", "labels.asyncjob.dev/x: "),
         (["-f", "-"], "[]", "stdin: items.inline: an array has at least one item"),
@@ -275,6 +282,88 @@ def test_one_is_shown_with_its_errors_and_what_to_do_next(shell: Shell) -> None:
     assert "Chunks" not in said
     assert json.loads(shell.ok("array", "get", "thumbs", "-o", "json"))["name"] == "thumbs"
     assert shell.ok("array", "get", "thumbs", "-o", "wide").splitlines()[1].startswith("thumbs")
+
+
+def test_where_its_results_are_is_shown_with_the_command_that_reads_them(shell: Shell) -> None:
+    shell.jobs.all_arrays["thumbs"] = running(results="s3://b/results/default/u1")
+    said = shell.ok("array", "get", "thumbs")
+    assert "Results     s3://b/results/default/u1" in said
+    assert "asyncjob array results thumbs" in said
+    assert "asyncjob list --type thumb/store" in said
+    shell.jobs.all_arrays["thumbs"] = running()
+    assert "esults" not in shell.ok("array", "get", "thumbs")
+
+
+def stored_array(folder: Path, stored: str = "0-1,3", phase: str = "Succeeded") -> ArrayInfo:
+    """Build an array of which items 0, 1 and 3 are done, and store results of some items."""
+    name = folder / "results" / "default" / "uid-thumbs" / "0" / "1-1-j-0.jsonl"
+    name.parent.mkdir(parents=True)
+    lines = (f'{{"item":{one},"result":{{"n":{one}}}}}\n' for one in ItemRanges.parse(stored))
+    name.write_text("".join(reversed([*lines])))
+    uri = f"file://{folder}/results/default"
+    return an_array(
+        "thumbs",
+        phase,
+        total=4,
+        succeeded=3,
+        failed=1,
+        results=f"{uri}/uid-thumbs",
+        spec={"type": "thumb", "items": {"count": 4}, "results": {"uri": uri}},
+        status={"next": 4, "failedItems": "2"},
+    )
+
+
+def test_results_are_json_lines_in_the_order_of_the_items(shell: Shell, tmp_path: Path) -> None:
+    shell.jobs.all_arrays["thumbs"] = stored_array(tmp_path)
+    said = shell("array", "results", "thumbs")
+    assert [json.loads(line) for line in said.stdout.splitlines()] == [
+        {"item": item, "result": {"n": item}} for item in (0, 1, 3)
+    ]
+    assert (said.stderr, said.exit_code) == ("", 0)
+
+
+def test_results_of_an_array_that_runs_are_those_so_far(shell: Shell, tmp_path: Path) -> None:
+    shell.jobs.all_arrays["thumbs"] = stored_array(tmp_path, phase="Running")
+    said = shell("array", "results", "thumbs")
+    assert said.stderr == "array thumbs is Running: 3 items done so far\n"
+    assert len(said.stdout.splitlines()) == 3
+
+
+def test_an_export_that_lacks_results_does_not_look_whole(shell: Shell, tmp_path: Path) -> None:
+    shell.jobs.all_arrays["thumbs"] = stored_array(tmp_path, "0,3")
+    said = shell("array", "results", "thumbs")
+    assert [json.loads(line)["item"] for line in said.stdout.splitlines()] == [0, 3]
+    assert said.exit_code == 1
+    assert "no result of 1 item that is done: 1;" in said.stderr
+
+
+def test_an_array_that_keeps_no_results_has_none_to_read(shell: Shell) -> None:
+    shell.jobs.all_arrays["thumbs"] = failed(spec={"type": "thumb", "items": {"count": 4}})
+    said = shell("array", "results", "thumbs")
+    assert said.exit_code == 3
+    assert "array thumbs keeps no results" in said.stderr
+
+
+@pytest.mark.parametrize("options", ["{", "[]", "1"])
+def test_options_of_a_driver_are_an_object_and_not_repeated(shell: Shell, options: str) -> None:
+    said = shell("array", "results", "thumbs", f"--offload-options={options}")
+    assert said.exit_code == 2
+    assert "it has to be a JSON object" in said.stderr
+
+
+def test_options_of_a_driver_reach_it(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = list[Any]()
+
+    def make(options: Any) -> Store:
+        given.append(options)
+        return Store(options)
+
+    monkeypatch.setattr("asyncjob.cli.commands.array.read.Store", make)
+    shell.jobs.all_arrays["thumbs"] = stored_array(tmp_path)
+    shell.ok("array", "results", "thumbs", '--offload-options={"auto_mkdir": true}')
+    assert given == [{"file": {"auto_mkdir": True}}]
 
 
 def test_failed_items_are_named_with_the_newest_errors(shell: Shell) -> None:

@@ -284,6 +284,18 @@ THUMB_WORKER = a_worker(types=["thumb", "thumb/items", "thumb/index"])
             {"started_at": "2026-11-21T20:04:00Z"}, [THUMB_WORKER], "", id="begun a minute ago"
         ),
         pytest.param({"suspended": True}, [a_worker(types=["thumb"])], "", id="suspended"),
+        pytest.param(
+            {"open_chunks": 2, "results": "s3://b/results/ns/u"},
+            [THUMB_WORKER],
+            "doctor.no-item-handler",
+            id="its results need a newer worker",
+        ),
+        pytest.param(
+            {"open_chunks": 2, "results": "s3://b/results/ns/u"},
+            [a_worker(types=["thumb/items", "thumb/index", "thumb/store"])],
+            "",
+            id="its results are stored",
+        ),
         pytest.param({"phase": "Succeeded"}, [a_worker(types=["thumb"])], "", id="has ended"),
         pytest.param({"phase": "Failed"}, [THUMB_WORKER], "doctor.arrays-failed", id="failed"),
         pytest.param(

@@ -14,6 +14,7 @@ from asyncjob.client.async_client import AsyncClient
 from asyncjob.client.results import StoredResults
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.arrays.item_results import ResultObjects
 from asyncjob.models.job_status import ResultReference
 from asyncjob.offload import Address, AddressError, AllowList, Store
 from asyncjob.offload.transfer import result_reference
@@ -36,6 +37,9 @@ class SlowStore:
         if self._error:
             raise self._error
         return [reference.uri]
+
+    def folder(self, uri: str) -> ResultObjects:
+        raise AssertionError(f"nobody asked for {uri}")
 
 
 def by_rest(store: SlowStore) -> AsyncClient:

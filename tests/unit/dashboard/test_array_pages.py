@@ -124,6 +124,16 @@ def test_items_are_named_by_state_as_far_as_there_is_room() -> None:
     assert {one.state: one.items for one in few.states}["failed"] == "4,9"
 
 
+def test_where_the_results_are_is_a_fact_and_chunks_are_of_the_type_that_stores_them() -> None:
+    one = array(results="s3://b/results/team/u1", spec=AsyncArraySpec.model_validate(SPEC))
+    view = shown(one)
+    assert {fact.name: fact.value for fact in view.facts}["Results in"] == "s3://b/results/team/u1"
+    assert "type=thumb%2Fstore" in view.chunks_url
+    without = shown(array(spec=AsyncArraySpec.model_validate(SPEC)))
+    assert "Results in" not in {fact.name for fact in without.facts}
+    assert "type=thumb%2Fitems" in without.chunks_url
+
+
 @pytest.mark.parametrize(
     ("chosen", "next_one", "said"),
     [(5000, None, "5,000"), (None, 6400, "6,400, adapts"), (None, None, "adapts")],

@@ -32,6 +32,7 @@ ELSEWHERE: Mapping[str, str] = {
         item_index.MAX_OFFSETS item_index.MAX_VERSION_LENGTH store.MAX_VERSION_LENGTH
         queue_stats.MAX_INT32 manifests.MAX_DEPENDENCIES derived_jobs.MAX_LABEL_LENGTH
         options.MAX_LABEL_LENGTH state.MAX_MESSAGE_LENGTH job.MAX_SENDER_LENGTH
+        array.MAX_RESULTS_URI_LENGTH
     """,
     "the same bound as one on the page": """
         chunk_size.MAX_SIZE child_manifest.MAX_PAYLOAD_BYTES handler.MAX_JSON_LEVELS
@@ -67,7 +68,8 @@ ELSEWHERE: Mapping[str, str] = {
         kopf_session.MAX_RETRY_BACKOFF preflight.MAX_TRIES loops.MAX_SLEEP loops.MAX_WATCH_PAUSE
         quarantine.MAX_PAUSE selector.MAX_TAKEOVER_DELAY_SECONDS child_poller.MAX_POLL_SECONDS
         results.MAX_STORE_REFUSALS outcome_writer.MAX_OUTCOME_REFUSALS ownership.MAX_CHECKS
-        shard_watches.MAX_PASSED_OVER signals.MAX_TRIES
+        shard_watches.MAX_PASSED_OVER signals.MAX_TRIES item_results.MAX_WRITE_PAUSE_SECONDS
+        item_results.MAX_RETRY_SECONDS item_results.MAX_REFUSALS
     """,
     "how much is done at once; the rest waits, and is not refused": """
         paging.MAX_PAGE_OBJECTS paging.MAX_PAGE_BYTES components.MAX_PER_LANE

@@ -28,7 +28,9 @@ QUEUES = [EXAMPLES / "api-queue.yaml", EXAMPLES / "queue.yaml"]
 JOBS = sorted(
     set(EXAMPLES.glob("*.yaml")) - {*QUEUES, ARRAY, ROWS, CRON, EXAMPLES / "mistake.yaml"}
 )
-SUBMITTED = {"words.count-file", "order.check/index", "order.check/items"}
+SUBMITTED = {
+    *("words.count-file", "order.check/index", "order.check/items", "order.check/store"),
+}
 """Types of jobs that nobody but a handler or the operator submits."""
 
 CHAIN = sorted((EXAMPLES / "chain").glob("*.yaml"))

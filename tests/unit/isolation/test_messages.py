@@ -19,6 +19,7 @@ from asyncjob_worker.isolation import protocol
 from asyncjob_worker.isolation.protocol import (
     FileRequest,
     ListRequest,
+    ResultRequest,
     RunRequest,
     SubmitRequest,
     WaitRequest,
@@ -74,6 +75,7 @@ def test_all_that_a_job_is_arrives(parent: JobParent | None) -> None:
         ListRequest(),
         FileRequest("s3://bucket/a.jsonl"),
         FileRequest("s3://bucket/a.jsonl", (0, 7)),
+        ResultRequest("s3://bucket/results/ns/u", "0", "1-1-j-0.jsonl", b'{"item":0}\n'),
     ],
 )
 def test_a_question_arrives_as_it_was_asked(question: WorkerRequest) -> None:

@@ -112,8 +112,8 @@ def test_the_work_on_a_file_comes_back_from_a_payload() -> None:
 
 
 def test_chunks_and_index_jobs_are_known_by_their_types() -> None:
-    types = ("thumb/items", "thumb/index", "thumb", "items", "thumb/items/more")
-    assert [is_chunk_type(type_) for type_ in types] == [True, True, False, False, False]
+    types = ("thumb/items", "thumb/index", "thumb/store", "thumb", "store", "thumb/items/more")
+    assert [is_chunk_type(type_) for type_ in types] == [True, True, True, False, False, False]
 
 
 def test_an_error_of_an_item_is_cut_to_what_the_schema_allows() -> None:

@@ -82,6 +82,19 @@ def test_a_file_is_on_disk_before_it_has_its_name_and_its_folder_after(
     assert synced == [(".a", False), ("ow", True)]
 
 
+def test_the_names_in_a_folder_are_listed_and_none_are_in_one_that_is_not_there(
+    folder: Path,
+) -> None:
+    store = Store()
+    store.write(at(folder, "sub", "b.json"), b"1", at(folder))
+    store.write(at(folder, "sub", "deep", "c.json"), b"1", at(folder))
+    assert sorted(store.names(at(folder, "sub"), [at(folder)])) == ["b.json", "deep"]
+    assert store.names(at(folder, "none"), [at(folder)]) == []
+    (folder / "out").symlink_to(folder.parent)
+    with pytest.raises(AddressError, match="leads out of its folder"):
+        store.names(at(folder, "out"), [at(folder)])
+
+
 def test_a_missing_object_is_missing(folder: Path) -> None:
     with pytest.raises(ObjectMissingError) as error:
         read(folder, "none")

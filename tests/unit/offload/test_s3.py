@@ -42,6 +42,16 @@ def test_payloads_and_results_pass_through_s3(endpoint: str) -> None:
     assert fetch(reference, allowed=AllowList((ROOT,)), store=store) == {"a": None}
 
 
+def test_the_names_below_a_prefix_are_listed_as_they_are_now(endpoint: str) -> None:
+    store = Store({"s3": {"endpoint_url": endpoint}})
+    folder = ROOT.join("listed")
+    assert store.names(folder, [ROOT]) == []
+    store.write(folder.join("a.json"), b"1", ROOT)
+    assert store.names(folder, [ROOT]) == ["a.json"]
+    store.write(folder.join("0", "b.json"), b"1", ROOT)
+    assert sorted(store.names(folder, [ROOT])) == ["0", "a.json"]
+
+
 def test_a_missing_object_and_a_missing_bucket_are_missing(endpoint: str) -> None:
     store = Store({"s3": {"endpoint_url": endpoint}})
     with pytest.raises(ObjectMissingError):

@@ -88,6 +88,18 @@ def test_what_the_array_leaves_out_its_chunk_leaves_to_the_defaults_of_jobs() ->
     }
 
 
+def test_a_chunk_whose_results_are_kept_has_a_type_that_old_workers_do_not_take() -> None:
+    results = {"uri": "s3://bucket/results/ns"}
+    spec = body(entry(3), results=results)["spec"]
+    assert spec["type"] == "thumb/store"
+    assert spec["payload"]["results"] == {
+        "folder": "s3://bucket/results/ns/uid-a",
+        "generation": 3,
+    }
+    index = body(OpenChunkEntry("thumbs-1", ranges(""), 1), items={"from": FILE}, results=results)
+    assert index["spec"]["type"] == "thumb/index"
+
+
 @pytest.mark.parametrize(
     "retry", [{}, {"maxRetries": 2, "maxDelaySeconds": 9}], ids=["built in", "its own"]
 )

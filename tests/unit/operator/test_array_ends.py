@@ -28,6 +28,7 @@ ONE_FAILED = replace(DONE, succeeded=99, failed_items=ranges("3"))
 TWO_FAILED = replace(DONE, succeeded=98, failed_items=ranges("3,7"))
 THREE_FAILED = replace(DONE, succeeded=97, failed_items=ranges("3,7-8"))
 UNREADABLE = replace(RUNNING, reason=ArrayReason.ITEMS_UNREADABLE, message="the file is gone")
+NOT_STORED = replace(RUNNING, reason=ArrayReason.RESULTS_NOT_STORED, message="no bucket")
 EMPTY = replace(RUNNING, total=0, index=ItemIndex(0, 12, "v1", 1000, ()))
 
 
@@ -63,6 +64,7 @@ EMPTY = replace(RUNNING, total=0, index=ItemIndex(0, 12, "v1", 1000, ()))
             ),
         ),
         (UNREADABLE, {}, ("Failed", "ItemsUnreadable", "the file is gone")),
+        (NOT_STORED, {}, ("Failed", "ResultsNotStored", "no bucket")),
         (EMPTY, FILE, ("Succeeded", None, "the file of the items has no records")),
         (RUNNING, {"cancel": True}, ("Cancelled", "CancelRequested", "")),
         (DONE, {"cancel": True}, ("Cancelled", "CancelRequested", "")),
@@ -79,6 +81,7 @@ EMPTY = replace(RUNNING, total=0, index=ItemIndex(0, 12, "v1", 1000, ()))
         "one failed where none may",
         "too many failed to list them",
         "the file cannot be read",
+        "the results cannot be stored",
         "the file has no records",
         "cancelled",
         "cancelled with the last item done",
@@ -124,11 +127,12 @@ def test_an_array_that_is_suspended_with_items_left_waits(state: ArrayState) -> 
     assert (after.phase, after.completion_time) == (ArrayPhase.RUNNING, None)
 
 
-def test_that_items_cannot_be_read_is_not_forgotten_while_an_array_is_suspended() -> None:
-    suspended = advance(snapshot(UNREADABLE, spec={"suspend": True}), at(5).timestamp)
-    assert (suspended.reason, suspended.message) == (UNREADABLE.reason, UNREADABLE.message)
+@pytest.mark.parametrize("state", [UNREADABLE, NOT_STORED], ids=["items", "results"])
+def test_that_a_store_fails_is_not_forgotten_while_an_array_is_suspended(state: ArrayState) -> None:
+    suspended = advance(snapshot(state, spec={"suspend": True}), at(5).timestamp)
+    assert (suspended.reason, suspended.message) == (state.reason, state.message)
     resumed = advance(snapshot(suspended), at(6).timestamp)
-    assert resumed.reason is ArrayReason.ITEMS_UNREADABLE
+    assert resumed.reason is state.reason
     assert resumed.open == suspended.open
 
 

@@ -32,6 +32,9 @@ UNREADABLE = {
     "message": "the file is gone",
 }
 
+NOT_STORED = {**UNREADABLE, "error_type": "ResultsNotStored", "message": "no bucket"}
+REFUSED = {**NOT_STORED, "error_type": "ResultsRefused"}
+
 
 def count(
     ended: ChunkOutcome, one: OpenChunkEntry = ENTRY, *, cancelled: bool = False
@@ -66,6 +69,8 @@ def places(state: ArrayState) -> tuple[int, str, str, list[str]]:
         (outcome(2, DEAD, done="10-18", **TIMEOUT), (49, "3,19", "", [])),
         (outcome(2, DEAD, done="10-14", **QUEUED_TOO_LONG), (45, "3", "15-19", [])),
         (outcome(2, DEAD, done="10-14", **UNREADABLE), (45, "3", "15-19", [])),
+        (outcome(2, DEAD, done="10-14", **NOT_STORED), (45, "3", "15-19", [])),
+        (outcome(2, DEAD, done="10-14", **REFUSED), (45, "3", "15-19", [])),
         (outcome(2, DEAD, done="10-14", reason="Cancelled"), (45, "3,15-19", "", [])),
         (outcome(2, CANCELLED, done="10-14", reason="CancelRequested"), (45, "3,15-19", "", [])),
     ],
@@ -80,6 +85,8 @@ def places(state: ArrayState) -> tuple[int, str, str, list[str]]:
         "the time limit with one item left: that item",
         "never claimed: run again",
         "the file cannot be read: nobody's failure",
+        "the store does not take the results: nobody's failure either",
+        "nor if it refuses them",
         "a dead letter for another reason: the rest failed",
         "cancelled alone: the rest failed",
     ],
@@ -168,6 +175,16 @@ def test_a_chunk_that_cannot_read_the_file_stops_the_array(
     state = count(outcome(2, phase, **UNREADABLE))
     assert state.reason == (ArrayReason.ITEMS_UNREADABLE if message else None)
     assert state.message == (message or "")
+
+
+@pytest.mark.parametrize("ended", [NOT_STORED, REFUSED], ids=["later", "never"])
+@pytest.mark.parametrize("cancelled", [False, True], ids=["goes on", "cancelled"])
+def test_a_chunk_whose_results_cannot_be_stored_stops_the_array(
+    ended: dict[str, str], *, cancelled: bool
+) -> None:
+    state = count(outcome(2, DEAD, done="10", **ended), cancelled=cancelled)
+    assert (state.reason, state.message) == (ArrayReason.RESULTS_NOT_STORED, "no bucket")
+    assert places(state) == (41, "3", "11-19", [])
 
 
 def test_a_suspect_that_was_not_run_stays_one() -> None:

@@ -111,10 +111,12 @@ def test_an_index_that_cannot_be_understood_is_none() -> None:
     [
         ("ItemsUnreadable", "row 7 has no end"),
         ("StoreUnavailableError", "row 7 has no end"),
+        ("ResultsNotStored", "row 7 has no end"),
+        ("ResultsRefused", "row 7 has no end"),
         ("ValueError", "3 attempts failed"),
     ],
 )
-def test_where_the_file_is_to_blame_its_error_is_the_message(error_type: str, message: str) -> None:
+def test_where_a_store_is_to_blame_its_error_is_the_message(error_type: str, message: str) -> None:
     error = {"type": error_type, "category": "Internal", "message": "row 7 has no end"}
     outcome = read(phase="DeadLetter", message="3 attempts failed", error=error)
     assert outcome.message == message

@@ -127,6 +127,7 @@ def test_what_the_array_says_is_read_in_full() -> None:
         cancel=True,
         redrive=6,
         ttlSecondsAfterFinished=30,
+        results={"uri": "s3://bucket/results/ns/"},
     )
     array["metadata"] |= {"deletionTimestamp": stamp(9), "labels": {PARENT_LABEL: "uid-p"}}
     read = read_array(array)
@@ -153,6 +154,7 @@ def test_what_the_array_says_is_read_in_full() -> None:
         redrive=6,
         ttl_seconds_after_finished=30,
         parent_uid="uid-p",
+        results_folder="s3://bucket/results/ns/uid-a",
         state=ArrayState(),
         status={"phase": "Pending"},
     )

@@ -91,6 +91,36 @@ async def test_items_and_payload_are_given_as_they_are(items: Items) -> None:
     )
 
 
+async def test_what_items_return_is_kept_where_the_array_says_so(items: Items) -> None:
+    runs = Counter[int]()
+
+    @items.app.item_handler("double", concurrency=3)
+    async def double(job: ItemContext, item: int) -> dict[str, int]:
+        runs[item] += 1
+        if item == 5 and runs[item] == 1:
+            raise Fail("not yet")
+        if item == 6:
+            await job.chunk.checkpoint(None)
+        return {"twice": 2 * item, "run": runs[item]}
+
+    async with FakeCluster(items.app) as cluster:
+        results = {"uri": "s3://bucket/results/default"}
+        array = await cluster.submit_array("double", 9, chunk_size=4, results=results)
+        other = await cluster.submit_array("double", 2, chunk_size=4)
+        await cluster.run_until_idle()
+        expected = [(item, {"twice": 2 * item}) for item in range(9) if item != 5]
+        runs_before = dict(runs)
+        assert [(one.item, one.result) for one in array.results] == [
+            (item, {**result, "run": 1}) for item, result in expected
+        ]
+        assert other.results == ()
+        await array.redrive()
+        await cluster.run_until_idle()
+        assert array.phase is ArrayPhase.SUCCEEDED
+        assert runs - Counter(runs_before) == Counter({5: 1})
+        assert array.results[5].result == {"twice": 10, "run": 2}
+
+
 async def test_failed_items_are_listed_and_a_redrive_runs_only_them(items: Items) -> None:
     items.bad = {3, 4, 9}
     async with FakeCluster(items.app) as cluster:

@@ -16,6 +16,7 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.logs import LogFormat
 from asyncjob.names import DEFAULT_QUEUE, OPERATOR_LEASE
 from asyncjob.offload import Address, AllowList, Store, default_prefixes
+from asyncjob.offload.addresses import RESULTS_FOLDER
 from asyncjob.offload.store import MAX_OBJECT_BYTES, REQUEST_TIMEOUT_SECONDS
 from asyncjob_worker.errors import NoPodError
 
@@ -40,6 +41,10 @@ class OffloadSettings:
         if self.prefixes or self.url is None:
             return AllowList(self.prefixes)
         return AllowList(default_prefixes(self.url, namespace))
+
+    def results(self, namespace: str) -> Address | None:
+        """Return the folder that results of jobs in a namespace go to."""
+        return self.url.join(RESULTS_FOLDER, namespace) if self.url else None
 
     def store(self) -> Store:
         """Return the client that reads and writes there."""

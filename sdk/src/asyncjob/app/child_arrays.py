@@ -57,6 +57,7 @@ class ChildArrayOptions:
     parallelism: int | None = None
     item_retries: int | None = None
     item_timeout: int | None = None
+    results: str | None = None
     max_failed: int | None = None
     max_failed_percent: int | None = None
     timeout: int | None = None
@@ -95,6 +96,7 @@ def _given_fields(type_: str, items: Items, options: ChildArrayOptions) -> dict[
         "parallelism": options.parallelism,
         "itemRetries": options.item_retries,
         "itemTimeoutSeconds": options.item_timeout,
+        "results": None if options.results is None else {"uri": options.results},
         "maxFailed": options.max_failed,
         "maxFailedPercent": options.max_failed_percent,
         "executionTimeoutSeconds": options.timeout,

@@ -29,6 +29,8 @@ from asyncjob.app.error_report import (
 from asyncjob.app.errors import Fail, HandlerExitError
 from asyncjob.app.handler import Handler, HandlerError, Isolation, build_handler
 from asyncjob.app.item_files import BrokenRecord, ItemValue, read_items
+from asyncjob.app.item_results import DroppedResults, KeptResults, ResultsRefused
+from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import (
     CHUNK_TYPE_SUFFIX,
@@ -40,6 +42,7 @@ from asyncjob.lifecycle.arrays.chunks import (
     read_chunk_work,
 )
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import (
     Category,
     EffectivePolicy,
@@ -50,6 +53,7 @@ from asyncjob.lifecycle.policy import (
     resolve_policy,
     retry_delay,
 )
+from asyncjob.offload.errors import OffloadError
 
 MAX_ITEM_CONCURRENCY: Final = 64
 """Items of one chunk at a time. It bounds the gaps between items that are done, which an array has
@@ -200,6 +204,7 @@ class _ChunkRun:
         self._done: list[int] = []
         self._failed: list[int] = []
         self._errors = list(self._known.errors)
+        self._results = self._open_results()
         self._threads: ThreadPoolExecutor | None = None
         self._flushed = 0
 
@@ -216,15 +221,28 @@ class _ChunkRun:
                 # No task that sleeps: the test kit lets time pass while there is one, and it may
                 # pass only if the items themselves sleep.
                 while (await asyncio.wait(lanes, timeout=FLUSH_SECONDS))[1]:
+                    await self._results.save()
                     self._flush()
+            await self._results.finish()
         finally:
+            await self._results.save_last()
             self._flush()
             if self._threads is not None:
                 self._threads.shutdown(wait=False)
             await feed.close()
-        if feed.error is not None:
-            raise feed.error
+        if (error := self._results.error or feed.error) is not None:
+            raise error
         return self._report().result()
+
+    def _open_results(self) -> DroppedResults | KeptResults:
+        """Return where results go. Raises ResultsRefused for where they may not go."""
+        target = self._work.results
+        if target is None:
+            return DroppedResults(self._done.append)
+        try:
+            return KeptResults(self._job, target, self._handler, self._done.append)
+        except OffloadError as error:
+            raise ResultsRefused(f"results.uri: {error}", category=Category.VALIDATION) from error
 
     async def _items(self) -> AsyncGenerator[tuple[int, ItemValue], None]:
         """Yield the items that no earlier attempt has run, and their values."""
@@ -242,12 +260,10 @@ class _ChunkRun:
         """Run items one by one, and let others have the event loop after each turn of seconds."""
         clock = asyncio.get_running_loop().time
         turn_ends = clock() + turn
-        while (numbered := await feed.next_item()) is not None:
+        while await self._results.room() and (numbered := await feed.next_item()) is not None:
             item, value = numbered
             error = await self._run_item(item, value)
-            if error is None:
-                self._done.append(item)
-            else:
+            if error is not None:
                 self._failed.append(item)
                 self._errors = [*self._errors, error][-ERRORS_KEPT:]
             if clock() >= turn_ends:
@@ -292,7 +308,7 @@ class _ChunkRun:
         limit = work.item_timeout_seconds
         try:
             async with asyncio.timeout(limit):
-                await self._call(arguments)
+                result = await self._call(arguments)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -303,20 +319,28 @@ class _ChunkRun:
             return self._error_report(exit_)
         except Exception as error:  # noqa: BLE001  # a handler may raise anything
             return self._error_report(error)
+        return self._keep(item, result)
+
+    def _keep(self, item: int, result: object) -> ErrorReport | None:
+        """Keep a result; return what is wrong with it. To run the item again would not help."""
+        try:
+            self._results.add(item, result)
+        except FreeJsonError as error:
+            refused = Reason.RESULT_REFUSED.value
+            return ErrorReport(ErrorKind.REFUSED, refused, Category.VALIDATION, str(error))
         return None
 
     def _error_report(self, error: Exception) -> ErrorReport:
         return to_error_report(error, self._categories, memory_mib=self._handler.memory_mib)
 
-    async def _call(self, arguments: tuple[object, ...]) -> None:
+    async def _call(self, arguments: tuple[object, ...]) -> object:
         if self._threads is None:
-            await self._function(*arguments)
-            return
+            return await self._function(*arguments)
         future = asyncio.get_running_loop().run_in_executor(
             self._threads, _guarded, self._function, arguments
         )
         try:
-            await asyncio.shield(future)
+            return await asyncio.shield(future)
         except asyncio.CancelledError:
             # A thread cannot be interrupted: the item is to see that it is cancelled, and return.
             await asyncio.wait({future})
@@ -391,9 +415,9 @@ def _start_threads(count: int, memory_mib: int | None) -> ThreadPoolExecutor:
     return threads
 
 
-def _guarded(function: Callable[..., Any], arguments: tuple[object, ...]) -> None:
+def _guarded(function: Callable[..., Any], arguments: tuple[object, ...]) -> object:
     """Call a sync item handler; what would end the thread's pool is an error like any other."""
     try:
-        function(*arguments)
+        return function(*arguments)
     except (SystemExit, KeyboardInterrupt) as ending:
         raise HandlerExitError(f"the item handler raised {type(ending).__name__}") from None

@@ -40,8 +40,8 @@ from asyncjob.app.resources import (
     inspect_resource,
 )
 from asyncjob.lifecycle.arrays.chunks import (
-    CHUNK_TYPE_SUFFIX,
-    INDEX_TYPE_SUFFIX,
+    ARRAY_TYPE_SUFFIXES,
+    STORE_TYPE_SUFFIX,
     is_chunk_type,
 )
 from asyncjob.models.base import TYPE_PATTERN, RetryPolicy
@@ -172,8 +172,9 @@ class WorkerApp:
                 isolation=isolation,
                 memory_mib=memory_mib,
             )
+            kept = replace(handler, type=type_ + STORE_TYPE_SUFFIX)
             index = build_index_handler(type_, policy)
-            self._handlers |= {handler.type: handler, index.type: index}
+            self._handlers |= {one.type: one for one in (handler, kept, index)}
             return function
 
         return register
@@ -281,8 +282,8 @@ class WorkerApp:
         self._resources[resource.type] = resource
 
     def _check_item_type(self, type_: object) -> None:
-        """Check both types that an item handler has; what is no text is left for the check."""
-        for suffix in (CHUNK_TYPE_SUFFIX, INDEX_TYPE_SUFFIX):
+        """Check all types that an item handler has; what is no text is left for the check."""
+        for suffix in ARRAY_TYPE_SUFFIXES:
             self._check_type(type_ + suffix if isinstance(type_, str) else type_)
 
     def _check_type(self, type_: object) -> None:

@@ -11,6 +11,7 @@ from typing import Final, Protocol, Unpack
 
 from asyncjob.client.options import ArrayOptionsGiven, SubmitOptions
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.arrays.item_results import ItemResult
 from asyncjob.rest.arrays import (
     ArrayInfo,
     ArraySelection,
@@ -216,6 +217,14 @@ class Jobs(Protocol):
     def failed_items(self, name: str) -> FailedItems:
         """Return which items of an array have failed, and the newest errors."""
 
+    def item_results(self, name: str) -> Iterator[ItemResult]:
+        """Yield what the handler has returned for the items that are done, in their order.
+
+        They are read from the store that the client was given, without it ResultElsewhereError is
+        raised. Raises NoResultError where the array keeps none, OffloadError, and ItemResultsError
+        at the end if there are items without a result.
+        """
+
     def wait_for_array(
         self,
         name: str,
@@ -414,6 +423,14 @@ class AsyncJobs(Protocol):
 
     async def failed_items(self, name: str) -> FailedItems:
         """Return which items of an array have failed, and the newest errors."""
+
+    def item_results(self, name: str) -> AsyncIterator[ItemResult]:
+        """Yield what the handler has returned for the items that are done, in their order.
+
+        They are read from the store that the client was given, without it ResultElsewhereError is
+        raised. Raises NoResultError where the array keeps none, OffloadError, and ItemResultsError
+        at the end if there are items without a result.
+        """
 
     async def wait_for_array(
         self,

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import islice
 from types import TracebackType
 from typing import ClassVar, Self, Unpack
 
@@ -29,10 +30,18 @@ from asyncjob.client.options import (
     to_array_submission,
     to_submission,
 )
-from asyncjob.client.results import LocatedResult, check_array_outcome, check_outcome
+from asyncjob.client.results import (
+    ItemResults,
+    LocatedResult,
+    ResultFetcher,
+    check_array_outcome,
+    check_outcome,
+    item_results_of,
+)
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.daemon_threads import run_in_daemon_thread
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.arrays.item_results import ItemResult
 from asyncjob.rest.arrays import ArrayInfo, ArraySelection, ArraySubmission, SubmittedArray
 from asyncjob.rest.jobs import HistoryEvent, Job, JobSummary
 from asyncjob.rest.listing import Selection
@@ -45,6 +54,9 @@ class AsyncClient(AsyncJobs):
 
     batch_size: ClassVar[int] = 1
     """How many submissions go with one request."""
+
+    _store: ResultFetcher | None
+    """Where results are read that are kept outside of jobs and arrays."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -178,6 +190,18 @@ class AsyncClient(AsyncJobs):
                 if on_change is not None:
                     on_change(last)
         return check_array_outcome(last, name, raise_on_failure=raise_on_failure)
+
+    async def item_results(self, name: str) -> AsyncIterator[ItemResult]:
+        results = await self.locate_item_results(name)
+        found = iter(results)
+        while batch := await run_in_daemon_thread(lambda: [*islice(found, PAGE_SIZE)], "store"):
+            for one in batch:
+                yield one
+        results.check()
+
+    async def locate_item_results(self, name: str) -> ItemResults:
+        """Return the results of an array's items, which block while they are read."""
+        return item_results_of(await self.array(name), self._store)
 
     async def suspend_array(self, name: str) -> ArrayInfo:
         return await self.set_array_suspended(name, suspended=True)

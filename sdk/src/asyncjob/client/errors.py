@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Final
 
 from asyncjob.errors import AsyncJobError, code_of
+from asyncjob.lifecycle.arrays.item_results import ItemResultsError
 from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.jobs import Job
 from asyncjob.rest.submission import Refusal
@@ -21,6 +22,7 @@ __all__ = [
     "InTheWayError",
     "InvalidRequestError",
     "InvalidSubmissionError",
+    "ItemResultsError",
     "JobExistsError",
     "JobFailedError",
     "JobGoneError",

@@ -148,6 +148,7 @@ class ArrayOptionsGiven(TypedDict, total=False):
     parallelism: int
     item_retries: int
     item_timeout: Duration
+    results: str
     max_failed: int
     max_failed_percent: int
     queue_timeout: Duration
@@ -178,7 +179,7 @@ def to_array_submission(
     if items is None or isinstance(items, str | bytes | bool):
         raise invalid_field("items", f"{items!r} is neither a number of items nor a list of them")
     given = {
-        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): _field_value(name, value, now)
+        to_camel(_ARRAY_FIELD_BY_OPTION.get(name, name)): _array_value(name, value, now)
         for name, value in options.items()
         if value is not None and name != "payload"
     }
@@ -189,6 +190,10 @@ def to_array_submission(
         )
     except ValidationError as error:
         raise from_validation_error(error) from error
+
+
+def _array_value(name: str, value: object, now: datetime) -> object:
+    return {"uri": value} if name == "results" else _field_value(name, value, now)
 
 
 def _array_items(items: int | Iterable[object]) -> dict[str, object]:

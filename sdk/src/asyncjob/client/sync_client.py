@@ -46,6 +46,7 @@ from asyncjob.client.portal import Portal, iterate_in_place, run_in_place
 from asyncjob.client.results import check_array_outcome, check_outcome
 from asyncjob.client.tracing import trace_submission, with_current_trace
 from asyncjob.json_types import Json
+from asyncjob.lifecycle.arrays.item_results import ItemResult
 from asyncjob.rest.arrays import ArrayInfo, ArraySelection, ArraySubmission, SubmittedArray
 from asyncjob.rest.jobs import Job, JobSummary
 from asyncjob.rest.listing import Selection
@@ -214,6 +215,17 @@ class SyncClient(Jobs):
             yield from page
 
     failed_items = _waited_for(AsyncJobs.failed_items)
+
+    def item_results(self, name: str) -> Iterator[ItemResult]:
+        """Yield what the handler has returned for the items that are done, in their order.
+
+        They are read from the store that the client was given, without it ResultElsewhereError is
+        raised. Raises NoResultError where the array keeps none, OffloadError, and ItemResultsError
+        at the end if there are items without a result.
+        """
+        results = self._runner.run(lambda jobs: jobs.locate_item_results(name))
+        yield from results
+        results.check()
 
     def wait_for_array(
         self,

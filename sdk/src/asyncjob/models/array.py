@@ -47,6 +47,9 @@ MAX_PARALLELISM = 100
 MAX_ITEM_RETRIES = 100
 """The most retries of one item within an attempt of its chunk."""
 
+MAX_RESULTS_URI_LENGTH = 1024
+"""The most characters of the folder that results go to: there are names below it."""
+
 MAX_ITEM_RANGES = 1000
 """The most ranges in which the failed items of an array, and those to be run again, are kept."""
 
@@ -97,6 +100,15 @@ class ArrayItems(Model):
     succeeded."""
 
 
+class ArrayResults(Model):
+    """Where the results of the items go."""
+
+    uri: Annotated[str, Field(min_length=1, max_length=MAX_RESULTS_URI_LENGTH)]
+    """A folder in the store of the workers, results/NAMESPACE or below it, e.g.
+    s3://bucket/jobs/results/default. The results of this array are in a folder of it that is named
+    by the array's UID."""
+
+
 class ArrayOptions(Model):
     """Type, items and options of an array: what its spec and a submission have in common."""
 
@@ -129,6 +141,9 @@ class ArrayOptions(Model):
 
     item_retries: Annotated[int, Field(ge=0, le=MAX_ITEM_RETRIES)] = DEFAULT_ITEM_RETRIES
     """How often a failing item is tried again before it counts as failed."""
+
+    results: ArrayResults | None = None
+    """Where what the items return goes, as JSON lines. Default: it is not kept."""
 
     item_timeout_seconds: Annotated[int, Field(ge=1, le=86_400)] | None = None
     """Time limit of one try of one item, in seconds. Default: none."""

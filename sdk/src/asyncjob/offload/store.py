@@ -312,6 +312,17 @@ class Store:
             )
         return data
 
+    def names(self, address: Address, roots: Sequence[Address]) -> list[str]:
+        """Return the names of what is in a folder; nothing if there is no such folder."""
+        try:
+            with translate_driver_errors("list", address):
+                driver = self._driver(address.protocol)
+                path = resolve_within(address, roots) if address.is_local else str(address)
+                found: Sequence[str] = driver.call("ls", path, detail=False)
+        except ObjectMissingError:
+            return []
+        return [one.rstrip("/").rpartition("/")[2] for one in found]
+
     def write(self, address: Address, data: bytes, root: Address) -> None:
         """Write an object whole: nobody reads it half written."""
         _check_limit(address, len(data), self.limit)

@@ -1,10 +1,13 @@
-"""What submitters and readers do with a store: offload a large payload, fetch a result.
+"""What submitters and readers do with a store.
 
-Both block until done; call them from a thread.
+They offload a large payload, fetch a result, and read the results of an array. All of it blocks
+until done; call it from a thread.
 """
 
 import hashlib
 import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from asyncjob.free_json import encode, parse
 from asyncjob.json_types import Json
@@ -43,6 +46,25 @@ def fetch(reference: ResultReference, *, allowed: AllowList, store: Store) -> Js
         )
     check_digest(address, data, reference.sha256)
     return parse(data, what="the result")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFolder:
+    """The folder of an array's results, and the folders in it, as far as they may be read."""
+
+    address: Address
+    allowed: AllowList
+    store: Store
+
+    def names(self, folder: str) -> Sequence[str]:
+        """Return what is in a folder, `""` for this one itself; nothing if there is none."""
+        address = self.address.join(folder) if folder else self.address
+        return self.store.names(address, self.allowed.roots(address))
+
+    def read(self, folder: str, name: str) -> bytes:
+        """Return the content of an object; raises OffloadError."""
+        address = self.address.join(folder, name)
+        return self.store.read(address, self.allowed.roots(address))
 
 
 def result_reference(address: Address, data: bytes) -> ResultReference:

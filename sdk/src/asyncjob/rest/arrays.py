@@ -11,6 +11,7 @@ from pydantic import Field
 
 from asyncjob.json_types import JsonObject, as_object, child, flag, integer, items, text
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.lifecycle.arrays.item_results import results_folder
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.arrays.skipped_items import count_skipped
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
@@ -94,6 +95,9 @@ class ArrayInfo(ResponseModel):
 
     open_chunks: int = 0
     """Number of chunks under way."""
+
+    results: str | None = None
+    """Folder that its results are in, if it keeps any."""
 
     suspended: bool = False
     """While true, no chunk is created or claimed."""
@@ -215,6 +219,7 @@ def array_of(array: JsonObject, *, detailed: bool = False) -> ArrayInfo:
             "skipped": count_skipped(skip, 0, integer(status, "next")),
             "percent": integer(status, "percent"),
             "openChunks": integer(status, "openCount"),
+            "results": results_folder(spec, text(meta, "uid")) or None,
             "suspended": flag(spec, "suspend"),
             "cancelling": flag(spec, "cancel") and phase not in ENDED_ARRAY_PHASES,
             "redriving": phase is ArrayPhase.FAILED

@@ -15,6 +15,31 @@ class ItemState:
     items: str
 
 
+def succeeded_items(array: ArrayInfo) -> ItemRanges:
+    """Return which items are done; the array is read with its status.
+
+    Failed items that its status has no room for are among them.
+    """
+    status, left = array.status, NO_ITEMS
+    if status is None:
+        return NO_ITEMS
+    notations = (
+        *(chunk.items for chunk in status.open or ()),
+        *(status.suspects or ()),
+        status.requeued or "",
+        status.failed_items or "",
+    )
+    for one in notations:
+        left |= ItemRanges.parse(one)
+    return ItemRanges.between(0, status.next or 0) - left
+
+
+def run_items(array: ArrayInfo) -> ItemRanges:
+    """Return which items this array has run to their end: those that are done and not skipped."""
+    skip = array.spec.items.skip if array.spec else None
+    return succeeded_items(array) - ItemRanges.parse(skip or "")
+
+
 def item_states(array: ArrayInfo) -> list[ItemState]:
     """Return what has become of all items; the array is read with its status."""
     status = array.status
@@ -29,10 +54,9 @@ def item_states(array: ArrayInfo) -> list[ItemState]:
         failed = ItemRanges.parse(status.failed_items or "")
         begun = status.next or 0
     never = ItemRanges.between(begun, array.total)
-    known = failed | opened | requeued | suspects | never
-    succeeded = ItemRanges.between(0, array.total) - known if len(failed) == array.failed else None
+    succeeded = str(succeeded_items(array)) if len(failed) == array.failed else ""
     return [
-        ItemState("succeeded", array.succeeded, "" if succeeded is None else str(succeeded)),
+        ItemState("succeeded", array.succeeded, succeeded),
         ItemState("failed", array.failed, str(failed)),
         ItemState("under way", len(opened), str(opened)),
         ItemState("to be run again", len(requeued | suspects), str(requeued | suspects)),

@@ -14,6 +14,8 @@ from asyncjob.json_text import dumps
 from asyncjob.json_types import Json, JsonObject, child, text
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.models.array import MAX_INLINE_BYTES, MAX_ITEMS, MAX_SHARED_PAYLOAD_BYTES
+from asyncjob.offload.addresses import Address
+from asyncjob.offload.errors import AddressError
 from asyncjob.rest.arrays import ArraySubmission
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.submission.errors import InvalidSubmissionError, field_problem
@@ -72,6 +74,7 @@ def check_array(submission: ArraySubmission, fields: Mapping[str, Json]) -> None
         *_limit_problems(submission),
         *dependency_problems(submission.depends_on or (), submission.name, names.ARRAY_KIND),
         *time_problems("notBefore", submission.not_before),
+        *_results_problems(submission),
         *label_problems(submission.labels or {}),
     ]
     if wrong:
@@ -154,3 +157,12 @@ def _json_problems(fields: Mapping[str, Json]) -> Iterator[FieldProblem]:
 def _limit_problems(submission: ArraySubmission) -> Iterator[FieldProblem]:
     if submission.max_failed is not None and submission.max_failed_percent is not None:
         yield field_problem("maxFailedPercent", "give maxFailed or maxFailedPercent, not both")
+
+
+def _results_problems(submission: ArraySubmission) -> Iterator[FieldProblem]:
+    if submission.results is None:
+        return
+    try:
+        Address.folder(submission.results.uri)
+    except AddressError as error:
+        yield field_problem("results.uri", str(error))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from asyncjob.json_types import JsonObject, child
+from asyncjob.lifecycle.arrays.item_results import ItemResult
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.models.array import AsyncArray, AsyncArrayStatus, ItemFailure
 from asyncjob.testing.arrays.array_store import ArrayRecord
@@ -91,6 +92,11 @@ class FakeArray:
     def errors(self) -> Sequence[ItemFailure]:
         """The newest errors of items, at most 20."""
         return self.status.errors or ()
+
+    @property
+    def results(self) -> Sequence[ItemResult]:
+        """What the items that are done have returned, in their order; needs `spec.results`."""
+        return self._simulator.results_of(self.record)
 
     @property
     def chunks(self) -> Sequence[FakeJob]:

@@ -266,6 +266,7 @@ class FakeAttempt:
             max_bytes=bench.max_bytes,
             children=self.children,
             steps=self,
+            files=bench.arrays.files,
         )
         job.holds_for_children = bench.holds_for_children
         job.messages, job.in_thread = self.messages, not runs_in_loop(self._handler)

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeVar
 from asyncjob.app.child_jobs import ChildRef, ChildView, read_child
 from asyncjob.app.child_manifest import ChildManifest, called_child, with_article
 from asyncjob.app.errors import AttemptOverError, SubmitConflictError, SubmitRefusedError
+from asyncjob.app.files import Files
 from asyncjob.errors import InvalidError
 from asyncjob.json_types import JsonObject, child, text
 from asyncjob.lifecycle.waits import PARK_AFTER_SECONDS
@@ -36,6 +37,10 @@ class StoredArray(Protocol):
 
 class ArrayStore(Protocol):
     """The arrays of the fake cluster."""
+
+    @property
+    def files(self) -> Files:
+        """What their chunks read and write."""
 
     def __contains__(self, name: str) -> bool: ...
 

@@ -15,6 +15,7 @@ from asyncjob.app.child_jobs import read_child
 from asyncjob.app.context import Stop
 from asyncjob.json_types import Json, child, integer
 from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
+from asyncjob.lifecycle.arrays.item_results import ItemResult, ResultReader
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
 from asyncjob.lifecycle.arrays.state import ArrayView
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
@@ -32,6 +33,8 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob.names import ARRAY_KIND
+from asyncjob.rest.arrays import array_of
+from asyncjob.rest.item_states import run_items
 from asyncjob.testing.arrays.array_operator import FakeArrayOperator
 from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
@@ -209,6 +212,13 @@ class Simulator:
     def chunks_of(self, record: ArrayRecord) -> Sequence[JobRecord]:
         """Return the jobs that run the items of an array, as far as they exist."""
         return list(self._array_operator.chunks_of(record).values())
+
+    def results_of(self, record: ArrayRecord) -> Sequence[ItemResult]:
+        """Return what the items of an array have returned, as far as they are done."""
+        array = array_of(record.obj, detailed=True)
+        if array.results is None:
+            return ()
+        return [*ResultReader(self._arrays.files.results(array.results), run_items(array))]
 
     def create_rerun(self, record: JobRecord, number: int) -> JobRecord:
         """Create the rerun and acknowledge the request; returns the job of its name."""

@@ -7,9 +7,17 @@ that hangs would keep a worker from ending.
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from asyncjob.offload import Address, AllowList, Store, StoreUnavailableError
+from asyncjob.offload import (
+    Address,
+    AddressError,
+    AllowList,
+    Store,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
 from asyncjob.offload.store import ObjectStat
 from asyncjob_worker.settings import OffloadSettings
 
@@ -123,8 +131,24 @@ class _ThreadCall:
             self._answer.set_result(result)
 
 
+@dataclass(frozen=True, slots=True)
+class AllowedFolder:
+    """Writes objects into a folder that lies in `root`."""
+
+    object_store: ObjectStoreClient
+    address: Address
+    root: Address
+
+    async def write(self, folder: str, name: str, data: bytes) -> None:
+        """Write an object whole, in place of one of that name; raises OffloadError."""
+        await self.object_store.write(self.address.join(folder, name), data, self.root)
+
+
 class AllowedFiles:
-    """Reads for one job, in parts, what jobs of its namespace may read."""
+    """Reads for one job, in parts, what jobs of its namespace may read.
+
+    Writes results of items to where results of its namespace go.
+    """
 
     def __init__(
         self, object_store: ObjectStoreClient, offload: OffloadSettings, namespace: str
@@ -142,3 +166,15 @@ class AllowedFiles:
         """Return the bytes from `start` to before `end` of a file; raises OffloadError."""
         allowed = self._offload.allowed(self._namespace)
         return await self._object_store.read_part(Address.parse(uri), allowed, start, end)
+
+    def results(self, uri: str) -> AllowedFolder:
+        """Return a folder for results; raises OffloadError where they may not go there."""
+        root = self._offload.results(self._namespace)
+        if root is None:
+            raise StoreRefusedError(
+                "this worker has no store for results: start it with --offload-url"
+            )
+        address = Address.folder(uri)
+        if not address.is_below(root):
+            raise AddressError(f"{address} is not below where results go: {root}/")
+        return AllowedFolder(self._object_store, address, root)

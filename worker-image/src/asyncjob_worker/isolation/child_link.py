@@ -40,6 +40,7 @@ from asyncjob_worker.isolation.protocol import (
     FrameDecoder,
     ListRequest,
     MessageType,
+    ResultRequest,
     RunRequest,
     StepRequest,
     StepVerb,
@@ -268,6 +269,23 @@ class RemoteFiles:
         """Have the worker read the bytes from `start` to before `end`; raises OffloadError."""
         request = FileRequest(uri, (start, end))
         return await asyncio.wrap_future(self._requests.request(request, protocol.read_part))
+
+    def results(self, uri: str) -> "RemoteFolder":
+        """Return a folder for results; whether they may go there is said when one is written."""
+        return RemoteFolder(self._requests, uri)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFolder:
+    """Writes results of items by requests to the worker."""
+
+    requests: RemoteChildJobs
+    uri: str
+
+    async def write(self, folder: str, name: str, data: bytes) -> None:
+        """Have the worker write an object; raises OffloadError."""
+        request = ResultRequest(self.uri, folder, name, data)
+        await asyncio.wrap_future(self.requests.request(request, _nothing))
 
 
 def _as_number(value: Json) -> float:

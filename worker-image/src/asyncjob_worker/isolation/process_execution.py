@@ -37,6 +37,7 @@ from asyncjob_worker.isolation.protocol import (
     FrameTooLargeError,
     ListRequest,
     MessageType,
+    ResultRequest,
     RunRequest,
     StepRequest,
     StepVerb,
@@ -239,6 +240,13 @@ class RequestServer:
             case FileRequest():
                 return asyncio.run_coroutine_threadsafe(self._read_file(request), self._loop)
 
+            case ResultRequest():
+                return asyncio.run_coroutine_threadsafe(self._write_results(request), self._loop)
+
+    async def _write_results(self, request: ResultRequest) -> None:
+        folder = self._context.files.results(request.uri)
+        await folder.write(request.folder, request.name, request.data)
+
     async def _read_file(self, request: FileRequest) -> ObjectStat | bytes:
         files = self._context.files
         if request.part is None:
@@ -308,5 +316,7 @@ def _answer_value(request: WorkerRequest, answer: Any) -> Json:
             return value
         case FileRequest():
             return protocol.file_answer(answer)
+        case ResultRequest():
+            return None
         case _:
             return protocol.answer_value(answer)

@@ -396,8 +396,18 @@ class FileRequest:
     part: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ResultRequest:
+    """Write an object with results of items, in a folder of the folder at `uri`."""
+
+    uri: str
+    folder: str
+    name: str
+    data: bytes
+
+
 ChildJobRequest = SubmitRequest | WaitRequest | ListRequest
-WorkerRequest = ChildJobRequest | StepRequest | FileRequest
+WorkerRequest = ChildJobRequest | StepRequest | FileRequest | ResultRequest
 """What a handler in a process of its own asks its worker for."""
 
 
@@ -413,6 +423,8 @@ def ask_message(number: int, request: WorkerRequest) -> JsonObject:
             return {**message, "step": shallow_dict(request)}
         case FileRequest(uri, part):
             return {**message, "file": uri, "part": part and list(part)}
+        case ResultRequest(uri, folder, name, data):
+            return {**message, "results": uri, "at": [folder, name], "data": _as_base64(data)}
         case ListRequest():
             return message
 
@@ -428,7 +440,18 @@ def read_request(message: JsonObject) -> WorkerRequest:
         return _read_step_request(child(message, "step"))
     if "file" in message:
         return FileRequest(text(message, "file"), _read_bounds(message.get("part")))
+    if "results" in message:
+        return _read_result_request(message)
     return ListRequest()
+
+
+def _read_result_request(message: JsonObject) -> ResultRequest:
+    match message.get("at"):
+        case [str(folder), str(name)]:
+            data = read_part(message.get("data"))
+            return ResultRequest(text(message, "results"), folder, name, data)
+        case _:
+            raise FrameError("results without a folder and a name")
 
 
 def _read_bounds(part: Json) -> tuple[int, int] | None:
@@ -493,9 +516,11 @@ def read_views(value: Json) -> Sequence[ChildView]:
 
 def file_answer(answer: ObjectStat | bytes) -> Json:
     """Return the answer to a FileRequest as JSON."""
-    if isinstance(answer, bytes):
-        return base64.b64encode(answer).decode()
-    return shallow_dict(answer)
+    return _as_base64(answer) if isinstance(answer, bytes) else shallow_dict(answer)
+
+
+def _as_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def read_stat(value: Json) -> ObjectStat:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from asyncjob.lifecycle.arrays.chunks import CHUNK_TYPE_SUFFIX
+from asyncjob.lifecycle.arrays.chunks import chunk_type
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
-from asyncjob.models.array import ItemFailure
+from asyncjob.models.array import AsyncArraySpec, ItemFailure
 from asyncjob.names import ARRAY_LABEL
 from asyncjob.rest.arrays import ArrayInfo, ArrayPage, items_per_second, seconds_left
 from asyncjob.rest.item_states import ItemState, item_states
@@ -176,7 +176,8 @@ def make_array_page(
     text, was_cut = ("", False)
     if spec and spec.payload is not None:
         text, was_cut = format_json(spec.payload)
-    chunks = links.jobs(type=array.type + CHUNK_TYPE_SUFFIX, label=f"{ARRAY_LABEL}={array.uid}")
+    type_ = chunk_type(array.type, has_results=bool(array.results))
+    chunks = links.jobs(type=type_, label=f"{ARRAY_LABEL}={array.uid}")
     return ArrayDetail(
         row=_array_row(array, links, now),
         refresh_seconds=ENDED_REFRESH_SECONDS if array.finished else REFRESH_SECONDS,
@@ -227,6 +228,13 @@ def _chunk_size(array: ArrayInfo) -> str:
     return f"{size:,}, adapts" if size else "adapts"
 
 
+def _failures_allowed(spec: AsyncArraySpec) -> Iterator[Fact]:
+    if spec.max_failed is not None:
+        yield Fact("Items that may fail", f"{spec.max_failed:,}")
+    if spec.max_failed_percent is not None:
+        yield Fact("Items that may fail", f"{spec.max_failed_percent} %")
+
+
 def _facts(array: ArrayInfo, links: Links, now: datetime) -> Iterator[Fact]:
     spec = array.spec
     yield Fact("Type", array.type)
@@ -241,9 +249,8 @@ def _facts(array: ArrayInfo, links: Links, now: datetime) -> Iterator[Fact]:
         yield Fact("Depends on", one.called, links.dependency(one))
     yield Fact("Items in a chunk", _chunk_size(array))
     yield Fact("Chunks at once", f"at most {spec.parallelism:,}")
-    if spec.max_failed is not None:
-        yield Fact("Items that may fail", f"{spec.max_failed:,}")
-    if spec.max_failed_percent is not None:
-        yield Fact("Items that may fail", f"{spec.max_failed_percent} %")
+    yield from _failures_allowed(spec)
     if spec.items.from_ is not None:
         yield Fact("Items from", spec.items.from_.uri)
+    if array.results:
+        yield Fact("Results in", array.results)

@@ -10,7 +10,7 @@ from typing import Final
 
 from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.cli.durations import human_duration, parse_time
-from asyncjob.lifecycle.arrays.chunks import ARRAY_TYPE_SUFFIXES, CHUNK_TYPE_SUFFIX
+from asyncjob.lifecycle.arrays.chunks import ARRAY_TYPE_SUFFIXES, chunk_type
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.jobs import JobSummary
@@ -56,16 +56,30 @@ def _without_handler(
     lost: dict[tuple[str, str], list[ArrayInfo]] = {}
     for array in going:
         served = types_by_queue.get(array.queue)
-        if served is not None and array.type + CHUNK_TYPE_SUFFIX not in served:
-            lost.setdefault((array.queue, array.type), []).append(array)
+        chunks = chunk_type(array.type, has_results=bool(array.results))
+        if served is not None and chunks not in served:
+            lost.setdefault((array.queue, chunks), []).append(array)
     yield from sorted(lost.items(), key=lambda entry: entry[0])
 
 
 def _no_handler(key: tuple[str, str], arrays: Sequence[ArrayInfo]) -> Finding:
-    queue, kind = key
+    queue, chunks = key
+    kind = chunks.rpartition("/")[0]
+    if chunks == chunk_type(kind, has_results=True):
+        return _no_results(queue, kind, arrays)
     names = join_some((one.name for one in arrays), 3)
     message = f"no live worker of queue {queue} has an item handler for {kind}: {names}"
     way = f'deploy one: @app.item_handler("{kind}"); or cancel the array'
+    return problem(ARRAYS_CHECK, DoctorCode.NO_ITEM_HANDLER, message, way)
+
+
+def _no_results(queue: str, kind: str, arrays: Sequence[ArrayInfo]) -> Finding:
+    names = join_some((one.name for one in arrays), 3)
+    message = (
+        f"no live worker of queue {queue} has an item handler for {kind} that stores results: "
+        f"{names}"
+    )
+    way = f'deploy one: @app.item_handler("{kind}"), with a worker of this version; or cancel it'
     return problem(ARRAYS_CHECK, DoctorCode.NO_ITEM_HANDLER, message, way)
 
 

@@ -136,6 +136,11 @@ array_options: Final[Callable[[Callback], Callback]] = combine_options(
             type=MaxFailedParam(),
             help="Failed items with which it still succeeds: 100, 5%.",
         ),
+        _how(
+            "--results",
+            metavar="URI",
+            help="Folder that what the items return goes to: s3://bucket/jobs/results/NAMESPACE.",
+        ),
         _how("--execution-timeout", type=_DURATION, help="Time limit of an attempt of a chunk."),
         _how("--queue-timeout", type=_DURATION, help="Replace a chunk not claimed by then."),
         _how("--lease", type=_DURATION, help="Recover a chunk this long after a heartbeat."),
@@ -173,6 +178,7 @@ def array_submission(
         "labels": dict(options.get("labels") or ()),
         "dependsOn": [parse_dependency(one) for one in options.get("depends_on") or ()],
         "retryPolicy": retry_fields(options),
+        "results": {"uri": options["results"]} if options.get("results") else None,
         **given_fields(options, _FIELDS),
         **(options.get("max_failed") or {}),
     }

@@ -27,6 +27,7 @@ from asyncjob.cli.output.tables import (
     row,
     truncate,
 )
+from asyncjob.lifecycle.arrays.chunks import chunk_type
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.models.array import ItemFailure
@@ -156,6 +157,7 @@ def _facts(array: ArrayInfo, now: datetime) -> Iterator[tuple[str, str]]:
         yield "Chunks", ", ".join(filter(None, (under_way, chunk_size_text(array))))
         yield "Not before", format_time(spec.not_before) if spec.not_before else ""
         yield "Depends on", depends_on_text(spec.depends_on or ())
+    yield "Results", array.results or ""
     yield "Rate", rate_text(array, now)
     yield "Ends", _expected_end(array, now)
     yield "Created", time_and_age(array.created_at, now)
@@ -190,6 +192,8 @@ def _hints(array: ArrayInfo, program: str) -> Iterator[Hint]:
     name = array.name
     if array.failed:
         yield Hint(f"{program} array items {name} --failed", "which items failed, and why")
+    if array.results and array.succeeded:
+        yield Hint(f"{program} array results {name}", "what the items have returned")
     if array.phase is ArrayPhase.FAILED and not array.redriving:
         yield Hint(f"{program} array redrive {name}", "run the failed items again")
     if array.finished or array.cancelling:
@@ -201,7 +205,8 @@ def _hints(array: ArrayInfo, program: str) -> Iterator[Hint]:
         yield Hint(f"{program} array resume {name}", "let it go on")
     else:
         yield Hint(f"{program} array wait {name}", "wait until it has ended")
-    yield Hint(f"{program} list --type {array.type}/items", "its chunks, which are jobs")
+    chunks = chunk_type(array.type, has_results=bool(array.results))
+    yield Hint(f"{program} list --type {chunks}", "its chunks, which are jobs")
     yield Hint(f"{program} array cancel {name}", "run no more of it")
 
 

@@ -20,7 +20,7 @@ from asyncjob.lifecycle.arrays.observed import (
     ChunkOutcome,
     ObservedArray,
 )
-from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.phases import STORE_REASONS, ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.skipped_items import (
     changed_file,
     count_skipped,
@@ -103,8 +103,8 @@ _HELD_REASONS: Final = {
 def _explain(array: ArrayView, state: ArrayState, gate: ArrayGate | None) -> ArrayState:
     if array.cancel:
         return replace(state, reason=ArrayReason.CANCEL_REQUESTED, message="")
-    if array.suspend and state.reason is not ArrayReason.ITEMS_UNREADABLE:
-        # Where the items cannot be read nothing is cut in any case, and has to be remembered.
+    if array.suspend and state.reason not in STORE_REASONS:
+        # Where a store fails nothing is cut in any case, and has to be remembered.
         return replace(
             state, reason=ArrayReason.SUSPENDED, message="no chunk is created or claimed"
         )
@@ -117,7 +117,7 @@ def _explain(array: ArrayView, state: ArrayState, gate: ArrayGate | None) -> Arr
 
 def _stop_reason(array: ArrayView, state: ArrayState) -> tuple[ArrayReason, str] | None:
     """Return why no further chunk is cut, if none is."""
-    if state.reason is ArrayReason.ITEMS_UNREADABLE:
+    if state.reason is not None and state.reason in STORE_REASONS:
         return state.reason, state.message
     if changed := changed_file(array, state):
         return ArrayReason.ITEMS_UNREADABLE, changed

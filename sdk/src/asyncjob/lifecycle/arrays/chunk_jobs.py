@@ -4,12 +4,13 @@ from typing import Final
 
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, items, opt_integer, text
 from asyncjob.lifecycle.arrays.chunks import (
-    CHUNK_TYPE_SUFFIX,
     DEFAULT_ITEM_RETRIES,
     INDEX_TYPE_SUFFIX,
     ITEMS_UNREADABLE,
+    RESULTS_NOT_STORED,
     ChunkReport,
     ChunkWork,
+    chunk_type,
     read_checkpoint,
     read_result,
 )
@@ -19,6 +20,7 @@ from asyncjob.lifecycle.arrays.item_index import (
     index_payload,
     read_index,
 )
+from asyncjob.lifecycle.arrays.item_results import ResultTarget
 from asyncjob.lifecycle.arrays.observed import ChunkJob, ChunkOutcome, ChunkRun
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
@@ -46,7 +48,7 @@ def chunk_body(array: ArrayView, obj: JsonObject, entry: OpenChunkEntry) -> Json
     if entry.suspect:
         retry |= {"maxCrashes": 0, "maxRetries": 0}
     copied: dict[str, Json] = {name: spec[name] for name in _COPIED_FIELDS if name in spec}
-    suffix = CHUNK_TYPE_SUFFIX if entry.items else INDEX_TYPE_SUFFIX
+    type_ = chunk_type(array.type, has_results=bool(array.results_folder))
     return {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
@@ -56,7 +58,7 @@ def chunk_body(array: ArrayView, obj: JsonObject, entry: OpenChunkEntry) -> Json
             "labels": {ARRAY_LABEL: array.uid, **shard_label(entry.name)},
         },
         "spec": {
-            "type": array.type + suffix,
+            "type": type_ if entry.items else array.type + INDEX_TYPE_SUFFIX,
             "queue": text(spec, "queue", "default"),
             "priority": integer(spec, "priority"),
             "payload": _payload(array, spec, entry),
@@ -81,6 +83,7 @@ def _payload(array: ArrayView, spec: JsonObject, entry: OpenChunkEntry) -> dict[
         opt_integer(spec, "itemTimeoutSeconds"),
         child(spec, "retryPolicy"),
         chunk_file(file, index, entry.items) if file is not None and index is not None else None,
+        ResultTarget(array.results_folder, entry.generation) if array.results_folder else None,
     )
     return work.to_json()
 
@@ -119,7 +122,7 @@ def read_outcome(obj: JsonObject, entry: OpenChunkEntry) -> ChunkOutcome:
     """
     chunk, status = read_chunk_job(obj), child(obj, "status")
     error, report, index = child(status, "error"), ChunkReport(), None
-    unreadable = text(error, "type") in ITEMS_UNREADABLE
+    of_store = text(error, "type") in ITEMS_UNREADABLE | RESULTS_NOT_STORED
     offloaded = chunk.phase is Phase.SUCCEEDED and "result" not in status
     if not entry.items:
         index = _read_found_index(status.get("checkpoint" if offloaded else "result"))
@@ -134,7 +137,7 @@ def read_outcome(obj: JsonObject, entry: OpenChunkEntry) -> ChunkOutcome:
         reason=text(status, "reason"),
         error_type=text(error, "type"),
         error_category=text(error, "category"),
-        message=text(error if unreadable else status, "message"),
+        message=text(error if of_store else status, "message"),
         report=report,
         result_elsewhere=offloaded,
         index=index if chunk.phase is Phase.SUCCEEDED else None,

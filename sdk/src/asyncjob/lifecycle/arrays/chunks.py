@@ -24,6 +24,7 @@ from asyncjob.json_types import (
 )
 from asyncjob.lifecycle.arrays.item_index import ChunkFile, read_chunk_file
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
+from asyncjob.lifecycle.arrays.item_results import ResultTarget, read_result_target
 from asyncjob.lifecycle.policy import Category
 
 CHUNK_TYPE_SUFFIX: Final = "/items"
@@ -32,11 +33,19 @@ CHUNK_TYPE_SUFFIX: Final = "/items"
 INDEX_TYPE_SUFFIX: Final = "/index"
 """The same for the job that finds the records of a file of items; item handlers announce it too."""
 
-ARRAY_TYPE_SUFFIXES: Final = (CHUNK_TYPE_SUFFIX, INDEX_TYPE_SUFFIX)
+STORE_TYPE_SUFFIX: Final = "/store"
+"""The same for a chunk whose results are stored. A worker of before there were results has no
+handler of such a type, so it does not run the items without storing what they return."""
+
+ARRAY_TYPE_SUFFIXES: Final = (CHUNK_TYPE_SUFFIX, INDEX_TYPE_SUFFIX, STORE_TYPE_SUFFIX)
 
 ITEMS_UNREADABLE: Final = frozenset({"ItemsUnreadable", "StoreUnavailableError"})
 """Types of errors with which a chunk or an index job ends that cannot read its file: no item is to
 blame, and no other chunk would fare better."""
+
+RESULTS_NOT_STORED: Final = frozenset({"ResultsNotStored", "ResultsRefused"})
+"""Types of errors with which a chunk ends whose store does not take the results. Again no item is
+to blame: those whose results are not stored are run again."""
 
 MAX_CHUNK_SHARE: Final = 0.75
 """Share of a worker's slots that chunks of arrays take at most: single jobs find one free, however
@@ -76,6 +85,11 @@ def array_of_chunk(name: str) -> str:
 def is_chunk_type(type_: str) -> bool:
     """Return whether jobs of a type are chunks of arrays, or find the records of their files."""
     return type_.endswith(ARRAY_TYPE_SUFFIXES)
+
+
+def chunk_type(type_: str, *, has_results: bool) -> str:
+    """Return the type of the chunks of an array, by whether it keeps results."""
+    return type_ + (STORE_TYPE_SUFFIX if has_results else CHUNK_TYPE_SUFFIX)
 
 
 def chunk_slots(slots: int) -> int:
@@ -131,6 +145,9 @@ class ChunkWork:
     file: ChunkFile | None = None
     """The file whose records the items are."""
 
+    results: ResultTarget | None = None
+    """Where results go; None: they are dropped."""
+
     def to_json(self) -> dict[str, Json]:
         """Return the payload."""
         return {
@@ -146,6 +163,7 @@ class ChunkWork:
             ),
             **({"retryPolicy": self.retry} if self.retry else {}),
             **({"file": self.file.to_json()} if self.file is not None else {}),
+            **({"results": self.results.to_json()} if self.results is not None else {}),
         }
 
 
@@ -168,6 +186,7 @@ def read_chunk_work(payload: JsonObject) -> ChunkWork:
         opt_integer(payload, "itemTimeoutSeconds"),
         child(payload, "retryPolicy"),
         read_chunk_file(child(payload, "file")) if "file" in payload else None,
+        read_result_target(child(payload, "results")) if "results" in payload else None,
     )
 
 

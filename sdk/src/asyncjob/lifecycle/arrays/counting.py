@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from asyncjob.lifecycle.arrays.chunks import ERRORS_KEPT, ITEMS_UNREADABLE, ItemError
+from asyncjob.lifecycle.arrays.chunks import (
+    ERRORS_KEPT,
+    ITEMS_UNREADABLE,
+    RESULTS_NOT_STORED,
+    ItemError,
+)
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.observed import ChunkOutcome
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
@@ -58,10 +63,9 @@ def count_chunk(
     if _is_ended_by_an_item(outcome):
         too_large = adapts and not entry.suspect and _is_too_large(outcome, rest)
         return return_items(state, rest) if too_large else _suspect_items(state, rest, outcome)
-    unreadable = outcome.phase is Phase.DEAD_LETTER and outcome.error_type in ITEMS_UNREADABLE
-    if cancelled or unreadable:
-        state = return_items(state, rest)
-        return _stop_unreadable(state, outcome) if unreadable else state
+    stop = _store_reason(outcome)
+    if cancelled or stop:
+        return _stop(return_items(state, rest), stop, outcome)
     if _is_untold(outcome):
         return _return(state, entry, rest, "its chunk told nothing about it")
     return fail_items(state, rest, [_chunk_error(rest, outcome)])
@@ -74,14 +78,25 @@ def _count_index(state: ArrayState, entry: OpenChunkEntry, outcome: ChunkOutcome
         return replace(state, index=outcome.index, total=outcome.index.records)
     if outcome.reason == Reason.QUEUE_TIMEOUT:
         return state  # it has not been run: another one is cut
-    return _stop_unreadable(state, outcome)
+    return _stop(state, ArrayReason.ITEMS_UNREADABLE, outcome)
 
 
-def _stop_unreadable(state: ArrayState, outcome: ChunkOutcome) -> ArrayState:
+def _store_reason(outcome: ChunkOutcome) -> ArrayReason | None:
+    """Return why no other chunk would fare better, where a file or store is to blame."""
+    if outcome.phase is not Phase.DEAD_LETTER:
+        return None
+    if outcome.error_type in RESULTS_NOT_STORED:
+        return ArrayReason.RESULTS_NOT_STORED
+    return ArrayReason.ITEMS_UNREADABLE if outcome.error_type in ITEMS_UNREADABLE else None
+
+
+def _stop(state: ArrayState, reason: ArrayReason | None, outcome: ChunkOutcome) -> ArrayState:
+    if reason is None:
+        return state
     message = outcome.message or "the index job reports nothing that can be understood"
     if outcome.phase is not Phase.DEAD_LETTER:
         message = f"the index job ended {outcome.phase}: {message}"
-    return replace(state, reason=ArrayReason.ITEMS_UNREADABLE, message=message)
+    return replace(state, reason=reason, message=message)
 
 
 def return_chunk(state: ArrayState, entry: OpenChunkEntry) -> ArrayState:

@@ -34,5 +34,10 @@ class ArrayReason(StrEnum):
     TOO_SCATTERED = "TooScattered"
     PAYLOAD_TOO_LARGE = "PayloadTooLarge"
     ITEMS_UNREADABLE = "ItemsUnreadable"
+    RESULTS_NOT_STORED = "ResultsNotStored"
     REDRIVEN = "Redriven"
     REDRIVE_REFUSED = "RedriveRefused"
+
+
+STORE_REASONS: Final = frozenset({ArrayReason.ITEMS_UNREADABLE, ArrayReason.RESULTS_NOT_STORED})
+"""Reasons for which nothing more is cut, because of a file or store, until a person redrives."""

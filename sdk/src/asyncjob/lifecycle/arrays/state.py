@@ -34,6 +34,7 @@ from asyncjob.lifecycle.arrays.item_index import (
     read_items_file,
 )
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
+from asyncjob.lifecycle.arrays.item_results import results_folder
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase, ArrayReason
 from asyncjob.lifecycle.job_view import DependencyView, read_dependencies
 from asyncjob.names import PARENT_LABEL
@@ -146,6 +147,9 @@ class ArrayView:
     parent_uid: str
     """UID of the job that has submitted it; empty if none has."""
 
+    results_folder: str
+    """Where its results go; empty if they are not kept."""
+
     state: ArrayState
     status: JsonObject
     not_before: str | None = None
@@ -210,6 +214,7 @@ def read_array(obj: JsonObject) -> ArrayView:
         redrive=integer(spec, "redrive"),
         ttl_seconds_after_finished=opt_integer(spec, "ttlSecondsAfterFinished"),
         parent_uid=text(child(meta, "labels"), PARENT_LABEL),
+        results_folder=results_folder(spec, text(meta, "uid")),
         state=_read_state(status, count),
         status=status,
         not_before=opt_text(spec, "notBefore"),

@@ -4,15 +4,18 @@ As with jobs, the rules that matter are written out once more, and the contract 
 together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from asyncjob.app.files import NO_FILES
 from asyncjob.errors import AlreadyExistsError, ObjectNotFoundError
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, items, text
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.state import ArrayView, read_array
 from asyncjob.names import API_VERSION, ARRAY_KIND
+from asyncjob.offload import Address
+from asyncjob.offload.store import ObjectStat
 from asyncjob.rules import array_policies
 from asyncjob.rules.rule import Rule
 from asyncjob.testing.dependencies import broken_dependency_rules, depends_on_itself
@@ -98,6 +101,44 @@ class ArrayRecord:
         return read_array(self.obj)
 
 
+class FakeFolder:
+    """The results of one array, in memory."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, dict[str, bytes]] = {}
+
+    async def write(self, folder: str, name: str, data: bytes) -> None:
+        """Write an object, in place of one of that name."""
+        self._objects.setdefault(folder, {})[name] = data
+
+    def names(self, folder: str) -> Sequence[str]:
+        """Return what is in a folder, `""` for this one itself."""
+        return list(self._objects.get(folder, {}) if folder else self._objects)
+
+    def read(self, folder: str, name: str) -> bytes:
+        """Return the content of an object."""
+        return self._objects[folder][name]
+
+
+class FakeFiles:
+    """What chunks read and write: no files, and results anywhere."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, FakeFolder] = {}
+
+    async def stat(self, uri: str) -> ObjectStat:
+        """Refuse: there are no files."""
+        return await NO_FILES.stat(uri)
+
+    async def read(self, uri: str, start: int, end: int) -> bytes:
+        """Refuse: there are no files."""
+        return await NO_FILES.read(uri, start, end)
+
+    def results(self, uri: str) -> FakeFolder:
+        """Return a folder for results; each address is taken."""
+        return self._folders.setdefault(str(Address.folder(uri)), FakeFolder())
+
+
 class FakeArrayStore:
     """The arrays of the namespace of these jobs."""
 
@@ -105,6 +146,7 @@ class FakeArrayStore:
         self._jobs = jobs
         self._namespace = namespace
         self._records: dict[str, ArrayRecord] = {}
+        self.files = FakeFiles()
 
     def __iter__(self) -> Iterator[ArrayRecord]:
         return iter(list(self._records.values()))

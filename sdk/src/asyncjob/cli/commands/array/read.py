@@ -1,9 +1,9 @@
-"""`array get`, `array list`, `array items`."""
+"""`array get`, `array list`, `array items`, `array results`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -21,9 +21,19 @@ from asyncjob.cli.output.array_tables import (
     state_table,
 )
 from asyncjob.cli.output.detail import RenderContext
-from asyncjob.cli.output.printer import OutputFormat, Printer, note, with_printer
+from asyncjob.cli.output.printer import (
+    OutputFormat,
+    Printer,
+    note,
+    to_json_line,
+    with_printer,
+)
 from asyncjob.cli.output.tables import counted, truncate
-from asyncjob.rest.arrays import ArraySelection, FailedItems
+from asyncjob.client.results import StoredResults, item_results_of
+from asyncjob.json_text import loads
+from asyncjob.offload import Address, AllowList, Store
+from asyncjob.offload.store import check_driver
+from asyncjob.rest.arrays import ArrayInfo, ArraySelection, FailedItems
 from asyncjob.rest.item_states import item_states
 
 NO_ARRAYS: Final = "no arrays here"
@@ -117,3 +127,66 @@ def _failed_lines(found: FailedItems) -> Sequence[str]:
     said = f"{counted(found.failed, 'item')} failed: {truncate(found.items, SHOWN_CHARACTERS)}"
     unlisted = f"{found.unlisted:,} of them only counted: there is no room for their numbers"
     return [said, *([unlisted] if found.unlisted else [])]
+
+
+class _DriverOptionsParam(click.ParamType[Mapping[str, Any]]):
+    """Options of a store's driver, as a JSON object."""
+
+    name = "json"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Mapping[str, Any]:
+        """Return them; the value is not repeated in an error: it may hold credentials."""
+        try:
+            options = loads(value)
+        except ValueError:
+            options = None
+        if not isinstance(options, dict):
+            self.fail('it has to be a JSON object, such as {"endpoint_url": "…"}', param, ctx)
+        return options
+
+
+@click.command(cls=SectionedCommand)
+@NAME_ARGUMENT
+@click.option(
+    "--offload-options",
+    type=_DriverOptionsParam(),
+    help="Options of the store's fsspec driver, as a JSON object; no credentials.",
+)
+@with_connection
+@click.pass_obj
+def results(
+    cli: CliContext,
+    *,
+    name: str,
+    offload_options: Mapping[str, Any] | None,
+    connection: ConnectionOptions,
+) -> None:
+    """Print what the items of an array have returned, in the order of the items.
+
+    A JSON line for each item that is done: {"item": 17, "result": ...}. They are read from the
+    store in which the array keeps them, with your own rights there. Exit code 3 if it keeps none,
+    1 if items that are done have no result there.
+
+    \b
+      asyncjob array results thumbs > thumbs.jsonl
+      asyncjob array results thumbs | jq -r .result.size
+    """  # noqa: D301 - click takes a real backspace for "do not wrap"
+    with cli.connect(connection) as jobs:
+        array = jobs.array(name)
+    if not array.finished:
+        note(f"array {name} is {array.phase}: {counted(array.succeeded, 'item')} done so far")
+    found = item_results_of(array, _store_of(array, offload_options or {}))
+    for one in found:
+        click.echo(to_json_line({"item": one.item, "result": one.result}))
+    found.check()
+
+
+def _store_of(array: ArrayInfo, options: Mapping[str, Any]) -> StoredResults | None:
+    """Return what reads the results of this one array."""
+    if array.spec is None or array.spec.results is None:
+        return None
+    folder = Address.folder(array.spec.results.uri)
+    check_driver(folder.protocol)
+    return StoredResults(AllowList((folder,)), Store({folder.protocol: options}))
