@@ -256,3 +256,18 @@ def _encode(handler: Handler, result: object) -> bytes:
         raise
     except Exception as error:  # a serializer of the handler's own may raise anything
         raise FreeJsonError(f"the result is not JSON: {describe_error(error)}") from error
+
+
+def open_results(
+    job: JobContext,
+    target: ResultTarget | None,
+    handler: Handler,
+    on_done: Callable[[int], object],
+) -> DroppedResults | KeptResults:
+    """Return where results go. Raises ResultsRefused for where they may not go."""
+    if target is None:
+        return DroppedResults(on_done)
+    try:
+        return KeptResults(job, target, handler, on_done)
+    except OffloadError as error:
+        raise ResultsRefused(f"results.uri: {error}", category=Category.VALIDATION) from error

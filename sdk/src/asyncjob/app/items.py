@@ -29,7 +29,7 @@ from asyncjob.app.error_report import (
 from asyncjob.app.errors import Fail, HandlerExitError
 from asyncjob.app.handler import Handler, HandlerError, Isolation, build_handler
 from asyncjob.app.item_files import BrokenRecord, ItemValue, read_items
-from asyncjob.app.item_results import DroppedResults, KeptResults, ResultsRefused
+from asyncjob.app.item_results import open_results
 from asyncjob.free_json import FreeJsonError
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import (
@@ -53,7 +53,6 @@ from asyncjob.lifecycle.policy import (
     resolve_policy,
     retry_delay,
 )
-from asyncjob.offload.errors import OffloadError
 
 MAX_ITEM_CONCURRENCY: Final = 64
 """Items of one chunk at a time. It bounds the gaps between items that are done, which an array has
@@ -204,7 +203,7 @@ class _ChunkRun:
         self._done: list[int] = []
         self._failed: list[int] = []
         self._errors = list(self._known.errors)
-        self._results = self._open_results()
+        self._results = open_results(job, work.results, handler, self._done.append)
         self._threads: ThreadPoolExecutor | None = None
         self._flushed = 0
 
@@ -233,16 +232,6 @@ class _ChunkRun:
         if (error := self._results.error or feed.error) is not None:
             raise error
         return self._report().result()
-
-    def _open_results(self) -> DroppedResults | KeptResults:
-        """Return where results go. Raises ResultsRefused for where they may not go."""
-        target = self._work.results
-        if target is None:
-            return DroppedResults(self._done.append)
-        try:
-            return KeptResults(self._job, target, self._handler, self._done.append)
-        except OffloadError as error:
-            raise ResultsRefused(f"results.uri: {error}", category=Category.VALIDATION) from error
 
     async def _items(self) -> AsyncGenerator[tuple[int, ItemValue], None]:
         """Yield the items that no earlier attempt has run, and their values."""
