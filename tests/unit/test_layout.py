@@ -57,6 +57,7 @@ SMALL = {
 
 LONG = {
     "asyncjob.app.context": "one class: all that a handler may ask of its job",
+    "asyncjob.app.items": "one attempt of a chunk, from its payload to its report",
     "asyncjob.app.steps": "one step from its call to its kept result, awaited and blocking",
     "asyncjob.client.api": "what a client does, once blocking and once not, method by method",
     "asyncjob.client.rest.client": "one method for each thing that a client does",
