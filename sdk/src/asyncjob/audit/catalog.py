@@ -231,7 +231,8 @@ ARRAY_ITEMS: Final = AuditRule(
 ARRAY_ONCE: Final = AuditRule(
     "array.once",
     "An item counts once, as done or as failed, by the write that takes its chunk off the list; "
-    "only a redrive takes failed ones back.",
+    "one that items.skip names counts as done once next passes it; only a redrive takes failed "
+    "ones back.",
 )
 ARRAY_FINAL: Final = AuditRule(
     "array.final",
