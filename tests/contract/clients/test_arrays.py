@@ -87,7 +87,7 @@ def test_items_are_handed_over_and_failed_ones_run_again(
 
 def test_an_array_is_suspended_resumed_and_cancelled(jobs: Jobs, scope: ScenarioScope) -> None:
     name = scope.name("held")
-    jobs.submit_array("note", 10, name=name, queue=scope.queue, suspend=True)
+    jobs.submit_array("note", 10, name=name, queue=scope.queue, chunk_size=10, suspend=True)
     assert jobs.array(name).suspended
     assert not jobs.resume_array(name).suspended
     until(lambda: jobs.array(name).open_chunks == 1)
