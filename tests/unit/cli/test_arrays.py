@@ -401,6 +401,19 @@ def test_what_became_of_all_items_is_told_by_number(shell: Shell) -> None:
     assert shell.ok("array", "items", "thumbs").split()[:3] == ["STATE", "COUNT", "ITEMS"]
 
 
+def test_items_to_be_skipped_are_told_from_those_to_do(shell: Shell) -> None:
+    spec = {"type": "thumb", "items": {"count": 1000, "skip": "50-99,900-999"}}
+    status = {"next": 800, "failedItems": "17"}
+    shell.jobs.all_arrays["thumbs"] = failed(succeeded=799, failed=1, spec=spec, status=status)
+    found = json.loads(shell.ok("array", "items", "thumbs", "-o", "json"))["items"]
+    assert [(one["state"], one["count"], one["items"]) for one in found if one["count"]] == [
+        ("succeeded", 799, "0-16,18-799"),
+        ("failed", 1, "17"),
+        ("to do", 100, "800-899"),
+        ("to be skipped", 100, "900-999"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("command", "array", "said"),
     [
