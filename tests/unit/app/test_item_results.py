@@ -31,12 +31,14 @@ class Folder:
         self.writes: list[tuple[str, bytes]] = []
         self.before_write: Callable[[], None] = lambda: None
         self.hangs = False
+        self.seconds = 0.0
 
     async def write(self, folder: str, name: str, data: bytes) -> None:
         self.writes.append((name, data))
         self.before_write()
         if self.hangs:
             await asyncio.Event().wait()
+        await asyncio.sleep(self.seconds)
         self.objects[folder, name] = data
 
     def names(self, folder: str) -> list[str]:
@@ -339,6 +341,32 @@ async def test_a_store_that_hangs_ends_the_attempt_before_its_time_is_up(chunk: 
 
     with pytest.raises(ResultsNotStored, match="did not answer in time"):
         await chunk.run()
+
+
+async def test_a_store_that_answers_is_not_to_blame_for_how_little_time_is_left(
+    chunk: Chunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("asyncjob.app.items.FLUSH_SECONDS", 0.01)
+    chunk.remaining = item_results.MARGIN_SECONDS - 1
+    chunk.folder.seconds = 0.15
+    reached = asyncio.Event()
+
+    @chunk.app.item_handler("thumb")
+    async def thumb(job: ItemContext, item: int) -> int:
+        if item == 3 and not reached.is_set():
+            await asyncio.sleep(0.05)
+            reached.set()
+            await asyncio.Event().wait()
+        return item
+
+    task = asyncio.create_task(chunk.run())
+    await reached.wait()
+    assert chunk.folder.writes == []
+    task.cancel()  # as a worker does when the time is up
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert chunk.folder.results("0-9") == {0: 0, 1: 1, 2: 2}
+    assert (await chunk.run(attempt=2, checkpoint=chunk.sink.last))["done"] == "0-9"
 
 
 async def test_a_large_chunk_has_several_objects_and_writes_little_twice(

@@ -158,6 +158,22 @@ def test_items_may_be_in_a_store_and_are_counted_there(shell: Shell) -> None:
     assert said.splitlines() == ["a Pending counting its items", "a Succeeded 0% of 0 items"]
 
 
+def test_an_array_that_has_not_started_says_what_it_waits_for(shell: Shell) -> None:
+    waits = {"reason": "WaitingForDependency", "total": 0}
+    shell.jobs.array_script["a"] = [
+        an_array("a", total=0),
+        an_array("a", message="waiting for fetch and array resize", **waits),
+        an_array("a", message="waiting for fetch", **waits),
+        an_array("a", "Succeeded", succeeded=3, total=3, percent=100),
+    ]
+    assert shell("array", "wait", "a").stderr.splitlines() == [
+        "a Pending counting its items",
+        "a Pending: waiting for fetch and array resize",
+        "a Pending: waiting for fetch",
+        "a Succeeded 100% of 3 items",
+    ]
+
+
 def test_items_that_are_done_already_are_named(shell: Shell) -> None:
     shell.ok("array", "submit", "thumb", "--count", "9", "--skip", "0-3,7")
     shell.ok("array", "submit", "thumb", "--from", "s3://b/a.csv", "--skip", "5")
@@ -399,6 +415,19 @@ def test_what_became_of_all_items_is_told_by_number(shell: Shell) -> None:
     ]
     assert sum(one["count"] for one in found) == 1000
     assert shell.ok("array", "items", "thumbs").split()[:3] == ["STATE", "COUNT", "ITEMS"]
+
+
+def test_items_to_be_skipped_are_told_from_those_to_do(shell: Shell) -> None:
+    spec = {"type": "thumb", "items": {"count": 1000, "skip": "50-99,900-999"}}
+    status = {"next": 800, "failedItems": "17"}
+    shell.jobs.all_arrays["thumbs"] = failed(succeeded=799, failed=1, spec=spec, status=status)
+    found = json.loads(shell.ok("array", "items", "thumbs", "-o", "json"))["items"]
+    assert [(one["state"], one["count"], one["items"]) for one in found if one["count"]] == [
+        ("succeeded", 799, "0-16,18-799"),
+        ("failed", 1, "17"),
+        ("to do", 100, "800-899"),
+        ("to be skipped", 100, "900-999"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -285,6 +285,15 @@ THUMB_WORKER = a_worker(types=["thumb", "thumb/items", "thumb/index"])
         ),
         pytest.param({"suspended": True}, [a_worker(types=["thumb"])], "", id="suspended"),
         pytest.param(
+            {"phase": "Pending", "reason": "NotBefore"}, [THUMB_WORKER], "", id="its time is ahead"
+        ),
+        pytest.param(
+            {"phase": "Pending", "reason": "WaitingForDependency"},
+            [THUMB_WORKER],
+            "",
+            id="waits for others",
+        ),
+        pytest.param(
             {"open_chunks": 2, "results": "s3://b/results/ns/u"},
             [THUMB_WORKER],
             "doctor.no-item-handler",

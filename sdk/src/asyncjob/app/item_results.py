@@ -153,8 +153,13 @@ class KeptResults:
         return self._error is None
 
     async def save(self) -> None:
-        """Write what waits, if it is time to."""
-        if self._error is None and self._clock() >= self._due_at:
+        """Write what waits, if it is time to.
+
+        Not shortly before the attempt's time is up: a write that does not end by then would look as
+        if the store did not answer. What waits is written once more when the attempt is stopped.
+        """
+        is_due = self._clock() >= self._due_at and self._job.seconds_left > MARGIN_SECONDS
+        if self._error is None and is_due:
             await self._write()
 
     async def finish(self) -> None:
@@ -196,7 +201,8 @@ class KeptResults:
 
     def _limit(self) -> float:
         """Return for how many seconds a write may go on."""
-        return max(self._job.seconds_left - MARGIN_SECONDS, 0.1)
+        left = self._job.seconds_left
+        return max(left - MARGIN_SECONDS, left / 2, 0.1)
 
     def _take_back(self, waiting: list[tuple[int, bytes]]) -> None:
         """Have these written again, under a name that the failed write does not know.

@@ -35,7 +35,7 @@ CONTROL_FIELDS: Final = frozenset(
 GATE_FIELDS: Final = ("notBefore", "notAfter", "dependsOn", "deduplicationId")
 FINISHED: Final = frozenset({"Succeeded", "DeadLetter", "Cancelled"})
 
-_CHUNK_TYPES: Final = ("/items", "/index")
+_CHUNK_TYPES: Final = ("/items", "/index", "/store")
 
 _LEASE_FIELDS: Final = ("holder", "holderUID", "worker", "acquireTime", "durationSeconds")
 _TOO_DEEP: Final = "nested too deeply"

@@ -159,7 +159,8 @@ class ArrayOptions(Model):
     """Time limit of one attempt of a chunk, in seconds. Built in: 1800."""
 
     queue_timeout_seconds: Seconds | None = None
-    """The items of a chunk that is claimable for longer than this fail. Built in: 7200."""
+    """A chunk that is claimable for longer than this is replaced by another one; none of its items
+    fails by that. Built in: 7200."""
 
     lease_duration_seconds: Annotated[int, Field(ge=5, le=600)] | None = None
     """A chunk is recovered after this many seconds without a heartbeat. Built in: 60."""

@@ -36,12 +36,20 @@ def succeeded_items(array: ArrayInfo) -> ItemRanges:
 
 def run_items(array: ArrayInfo) -> ItemRanges:
     """Return which items this array has run to their end: those that are done and not skipped."""
+    return succeeded_items(array) - _skipped(array)
+
+
+def _skipped(array: ArrayInfo) -> ItemRanges:
     skip = array.spec.items.skip if array.spec else None
-    return succeeded_items(array) - ItemRanges.parse(skip or "")
+    return ItemRanges.parse(skip or "")
 
 
 def item_states(array: ArrayInfo) -> list[ItemState]:
-    """Return what has become of all items; the array is read with its status."""
+    """Return what has become of all items; the array is read with its status.
+
+    Items that are done already and that the array has not passed yet are told apart: where it ends
+    before it gets to them, they are done all the same.
+    """
     status = array.status
     opened, requeued, suspects, failed = NO_ITEMS, NO_ITEMS, NO_ITEMS, NO_ITEMS
     begun = 0
@@ -53,7 +61,9 @@ def item_states(array: ArrayInfo) -> list[ItemState]:
         requeued = ItemRanges.parse(status.requeued or "")
         failed = ItemRanges.parse(status.failed_items or "")
         begun = status.next or 0
-    never = ItemRanges.between(begun, array.total)
+    left = ItemRanges.between(begun, array.total)
+    ahead = left & _skipped(array)
+    never = left - ahead
     succeeded = str(succeeded_items(array)) if len(failed) == array.failed else ""
     return [
         ItemState("succeeded", array.succeeded, succeeded),
@@ -61,4 +71,5 @@ def item_states(array: ArrayInfo) -> list[ItemState]:
         ItemState("under way", len(opened), str(opened)),
         ItemState("to be run again", len(requeued | suspects), str(requeued | suspects)),
         ItemState("to do", len(never), str(never)),
+        *([ItemState("to be skipped", len(ahead), str(ahead))] if ahead else []),
     ]

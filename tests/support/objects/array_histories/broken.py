@@ -372,6 +372,14 @@ def more_chunks_than_twice_the_parallelism(history: HistoryBuilder) -> None:
 
 
 @breaks(catalog.ARRAY_PARALLELISM)
+def more_chunks_of_an_array_that_keeps_results(history: HistoryBuilder) -> None:
+    results = {"uri": "s3://bucket/jobs/results/default"}
+    array = ArrayBuilder(history, parallelism=1, results=results).create()
+    for first in range(3):
+        array.start(array.cut(first, first + 1))
+
+
+@breaks(catalog.ARRAY_PARALLELISM)
 def more_chunks_as_an_array_that_was_seen_late_shows(history: HistoryBuilder) -> None:
     array = ArrayBuilder(history, parallelism=1)
     for number in range(3):

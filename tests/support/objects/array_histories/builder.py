@@ -63,7 +63,8 @@ class ArrayBuilder:
     def start(self, chunk: str) -> str:
         """Create a chunk's job."""
         labels = {ARRAY_LABEL: self.uid}
-        return self.history.create(chunk, labels=labels, type=f"{self.spec['type']}/items")
+        kind = f"{self.spec['type']}/{'store' if 'results' in self.spec else 'items'}"
+        return self.history.create(chunk, labels=labels, type=kind)
 
     def run(self, chunk: str) -> None:
         """Create and run it to its end."""

@@ -35,10 +35,10 @@ _BADGES: Final = {
     ArrayPhase.PENDING: PhaseBadge("Pending", "pending", "No chunk of it has been created yet."),
     ArrayPhase.RUNNING: PhaseBadge("Running", "running", "Its items are run, chunk by chunk."),
     ArrayPhase.SUCCEEDED: PhaseBadge(
-        "Succeeded", "succeeded", "All items were run, and no more failed than may."
+        "Succeeded", "succeeded", "All items are done, but for those that may fail."
     ),
     ArrayPhase.FAILED: PhaseBadge(
-        "Failed", "dead", "More items failed than may; they can be redriven."
+        "Failed", "dead", "It has stopped, and its reason says why; it can be redriven."
     ),
     ArrayPhase.CANCELLED: PhaseBadge("Cancelled", "cancelled", "It was cancelled."),
 }

@@ -11,7 +11,7 @@ from typing import Final
 from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.cli.durations import human_duration, parse_time
 from asyncjob.lifecycle.arrays.chunks import ARRAY_TYPE_SUFFIXES, chunk_type
-from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.jobs import JobSummary
 
@@ -19,6 +19,9 @@ ARRAYS_CHECK: Final = "Arrays"
 
 MAX_IDLE_SECONDS: Final = 120.0
 """The operator creates the first chunks of an array within seconds."""
+
+_WAITS: Final = frozenset({ArrayReason.NOT_BEFORE, ArrayReason.WAITING_FOR_DEPENDENCY})
+"""Reasons for which an array has no chunk because its author wants it so."""
 
 
 def is_chunk(job: JobSummary) -> bool:
@@ -88,7 +91,9 @@ def _idle(going: Sequence[ArrayInfo], now: datetime) -> Iterator[Finding]:
     idle = {
         one.name: age
         for one in going
-        if not one.open_chunks and (age := _age(one, now)) > MAX_IDLE_SECONDS
+        if not one.open_chunks
+        and one.reason not in _WAITS
+        and (age := _age(one, now)) > MAX_IDLE_SECONDS
     }
     if idle:
         worst = human_duration(max(idle.values()))

@@ -106,7 +106,12 @@ def left_text(array: ArrayInfo, now: datetime) -> str:
 
 
 def progress_line(array: ArrayInfo, now: datetime) -> str:
-    """Return how far it is: `thumbs Running 40% of 1,000 items, 2 failed, 350/s, 4m left`."""
+    """Return how far it is: `thumbs Running 40% of 1,000 items, 2 failed, 350/s, 4m left`.
+
+    Before it starts, what it waits for: `thumbs Pending: waiting for fetch`.
+    """
+    if array.phase is ArrayPhase.PENDING and array.message:
+        return f"{array.name} {phase_text(array)}: {one_line(array.message)}"
     rate, left = rate_text(array, now), left_text(array, now)
     parts = (
         _share(array),

@@ -162,7 +162,7 @@ def _progress(cli: CliContext, *, quiet: bool) -> Iterator[_Progress]:
 
 @dataclass(slots=True)
 class _ProgressLines:
-    """A line whenever phase or percent have changed: at most some hundred for any array."""
+    """A line whenever phase, percent or what it waits for have changed: some hundred at most."""
 
     cli: CliContext
     quiet: bool
@@ -170,7 +170,9 @@ class _ProgressLines:
 
     def show(self, array: ArrayInfo) -> None:
         """Print a line if there is something new."""
-        new = (array.phase, array.percent, array.suspended, array.cancelling, array.redriving)
+        waits = array.message if array.phase is ArrayPhase.PENDING else None
+        wishes = (array.suspended, array.cancelling, array.redriving)
+        new = (array.phase, array.percent, waits, *wishes)
         if new != self.last and not self.quiet:
             note(progress_line(array, self.cli.now()))
         self.last = new
