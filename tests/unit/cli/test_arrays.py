@@ -159,7 +159,7 @@ def test_items_may_be_in_a_store_and_are_counted_there(shell: Shell) -> None:
 
 
 def test_an_array_that_has_not_started_says_what_it_waits_for(shell: Shell) -> None:
-    waits = {"reason": "WaitingForDependency", "total": 0}
+    waits: dict[str, Any] = {"reason": "WaitingForDependency", "total": 0}
     shell.jobs.array_script["a"] = [
         an_array("a", total=0),
         an_array("a", message="waiting for fetch and array resize", **waits),

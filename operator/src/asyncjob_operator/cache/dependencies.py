@@ -175,7 +175,8 @@ class DependencyGraph:
 
     def _dependents(self, key: DependencyKey) -> list[str]:
         """Return the jobs that depend on this; arrays that do are evaluated later."""
-        self._waiting_arrays.wake(self._waiting_arrays.dependents(key))
+        if self._waiting_arrays:  # called for each job
+            self._waiting_arrays.wake(self._waiting_arrays.dependents(key))
         return self._relations.dependents(key)
 
     def feeds_parent(self, job: JobView | FinishedJob) -> bool:

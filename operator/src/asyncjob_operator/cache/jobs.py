@@ -263,10 +263,10 @@ class UidIndex(Generic[K]):
 
     def discard(self, key: K, uid: str) -> None:
         """Remove the UID from a group, if it is there."""
-        group = self._groups.get(key, {})
-        group.pop(uid, None)
-        if not group:
-            self._groups.pop(key, None)
+        if group := self._groups.get(key):  # none is kept empty
+            group.pop(uid, None)
+            if not group:
+                del self._groups[key]
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._groups)
@@ -354,8 +354,8 @@ class RelationIndex:
 
     def dependents_on(self, kind: str) -> list[str]:
         """Return the jobs that have not started yet and depend on something of this kind."""
-        keys = [key for key in self._dependents if key[1] == kind]
-        return list(dict.fromkeys(uid for key in keys for uid in self._dependents.members(key)))
+        found = [self._dependents.members(key) for key in self._dependents if key[1] == kind]
+        return list(dict.fromkeys(uid for uids in found for uid in uids))
 
     def children(self, parent: ParentKey) -> list[str]:
         """Return the children of a job."""

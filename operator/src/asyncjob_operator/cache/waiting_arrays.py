@@ -36,6 +36,9 @@ class WaitingArrays:
         for dependency in array.pending_dependencies:
             self._dependents.discard(dependency_key(array.namespace, dependency), uid)
 
+    def __len__(self) -> int:
+        return len(self._arrays)
+
     def get(self, uid: str) -> ArrayView | None:
         """Return an array that waits, None if this one does not."""
         return self._arrays.get(uid)

@@ -168,6 +168,8 @@ class Dependencies:
     @property
     def cascading_job(self) -> RelatedJob | None:
         """Return a dependency whose cancellation cascades to what depends on it, or None."""
+        if not self.states:
+            return None  # most jobs, and each is asked at each change
         return next((state.cascading_job for state in self.states if state.cascading_job), None)
 
     @property

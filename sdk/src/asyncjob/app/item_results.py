@@ -14,8 +14,8 @@ from asyncjob.app.error_report import describe_error
 from asyncjob.app.errors import Fail
 from asyncjob.app.files import ResultFolder
 from asyncjob.app.handler import Handler
+from asyncjob.backoff import backoff_delay, with_jitter
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode
-from asyncjob.kube.pacing import ExponentialBackoff
 from asyncjob.lifecycle.arrays.item_results import (
     MAX_RESULT_BYTES,
     ResultTarget,
@@ -131,7 +131,7 @@ class KeptResults:
         self._due_at = self._clock()
         self._failing_since: float | None = None
         self._refusals = 0
-        self._pauses = ExponentialBackoff(RETRY_SECONDS, MAX_RETRY_SECONDS)
+        self._failures = 0
         self._error: Exception | None = None
 
     @property
@@ -227,7 +227,7 @@ class KeptResults:
         pause = (now - began) * (1 / WRITE_SHARE - 1)
         self._due_at = now + min(pause, MAX_WRITE_PAUSE_SECONDS)
         self._failing_since, self._refusals = None, 0
-        self._pauses.reset()
+        self._failures = 0
         self._room.set()
         for item, _ in waiting:
             self._on_done(item)
@@ -237,7 +237,9 @@ class KeptResults:
         if self._failing_since is None:
             self._failing_since = now
         self._refusals = self._refusals + 1 if refused else 0
-        self._due_at = now + self._pauses.next_delay()
+        self._failures += 1
+        pause = backoff_delay(self._failures, RETRY_SECONDS, MAX_RETRY_SECONDS)
+        self._due_at = now + with_jitter(pause)
         self._room.clear()
         message = f"results of items cannot be stored: {why}"
         self._job.log.warning(message)

@@ -276,7 +276,9 @@ def _owns_completion(entry: JsonObject) -> bool:
 
 _NO_CONTROL_FIELDS = ControlFields()
 _NO_GATES = Gates()
-_GATE_FIELDS = ("notBefore", "notAfter", "dependsOn", "deduplicationId", "concurrencyKey")
+_GATE_FIELDS = frozenset(
+    ("notBefore", "notAfter", "dependsOn", "deduplicationId", "concurrencyKey")
+)
 
 
 def _read_control_fields(spec: JsonObject) -> ControlFields:
@@ -291,7 +293,7 @@ def _read_control_fields(spec: JsonObject) -> ControlFields:
 
 
 def _read_gates(spec: JsonObject) -> Gates:
-    if not any(name in spec for name in _GATE_FIELDS):
+    if _GATE_FIELDS.isdisjoint(spec):
         return _NO_GATES
     return Gates(
         not_before=opt_text(spec, "notBefore"),

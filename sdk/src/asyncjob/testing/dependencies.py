@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from asyncjob.json_types import JsonObject, as_object, flag, items, text
-from asyncjob.lifecycle.job_view import DependencyView
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
+from asyncjob.lifecycle.arrays.state import ArrayView
+from asyncjob.lifecycle.job_view import DependencyView, JobView, called
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import ARRAY_KIND
 from asyncjob.rules import job_spec
 from asyncjob.rules.rule import Rule
 
@@ -21,6 +25,30 @@ class DependencyEnd:
 
     finished: bool
     failure: str = ""
+
+
+def end_of_job(job: JobView) -> DependencyEnd:
+    """Return how far a job is."""
+    if not job.finished or job.phase is Phase.SUCCEEDED:
+        return DependencyEnd(job.finished)
+    how = "is a dead letter" if job.phase is Phase.DEAD_LETTER else "was cancelled"
+    return DependencyEnd(finished=True, failure=_failure(job.name, how, job.reason))
+
+
+def end_of_array(array: ArrayView) -> DependencyEnd:
+    """Return how far an array is."""
+    state = array.state
+    ended = state.phase in ENDED_ARRAY_PHASES
+    if not ended or state.phase is ArrayPhase.SUCCEEDED:
+        return DependencyEnd(ended)
+    how = "has failed" if state.phase is ArrayPhase.FAILED else "was cancelled"
+    return DependencyEnd(
+        finished=True, failure=_failure(called(ARRAY_KIND, array.name), how, state.reason or "")
+    )
+
+
+def _failure(name: str, how: str, reason: str) -> str:
+    return f"{name} {how} ({reason})" if reason else f"{name} {how}"
 
 
 DependencyLookup = Callable[[DependencyView], DependencyEnd | None]

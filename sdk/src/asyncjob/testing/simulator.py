@@ -16,11 +16,9 @@ from asyncjob.app.context import Stop
 from asyncjob.json_types import Json, child, integer
 from asyncjob.lifecycle.arrays.chunks import chunk_slots, is_chunk_type
 from asyncjob.lifecycle.arrays.item_results import ItemResult, ResultReader
-from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase
-from asyncjob.lifecycle.arrays.state import ArrayView
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.derived_jobs import rerun_name, rerun_spec
-from asyncjob.lifecycle.job_view import DependencyView, JobView, called
+from asyncjob.lifecycle.job_view import DependencyView
 from asyncjob.lifecycle.phase_change import (
     PhaseChange,
     StatusFields,
@@ -29,7 +27,7 @@ from asyncjob.lifecycle.phase_change import (
     deadline_message,
     status_fields,
 )
-from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.policy import read_policy_layer, resolve_policy
 from asyncjob.lifecycle.waits import WaitedChild
 from asyncjob.names import ARRAY_KIND
@@ -39,7 +37,7 @@ from asyncjob.testing.arrays.array_operator import FakeArrayOperator
 from asyncjob.testing.arrays.array_store import ArrayRecord, FakeArrayStore
 from asyncjob.testing.attempt import FakeAttempt, FakeAttemptServices
 from asyncjob.testing.child_jobs import child_records
-from asyncjob.testing.dependencies import DependencyEnd
+from asyncjob.testing.dependencies import DependencyEnd, end_of_array, end_of_job
 from asyncjob.testing.errors import StuckError, TestKitError
 from asyncjob.testing.fake_operator import DecisionInput, RunAgain, WaitUntil, decide
 from asyncjob.testing.handler_messages import ClusterCall
@@ -362,12 +360,12 @@ class Simulator:
         if dependency.kind == ARRAY_KIND:
             if dependency.name not in self._arrays:
                 return None
-            return _end_of_array(self._arrays.get(dependency.name).view)
+            return end_of_array(self._arrays.get(dependency.name).view)
         if dependency.name not in self._store:
             return None
         record = self._store.get(dependency.name)
         children = self.children_of(record) if dependency.children else ()
-        ends = [_end_of_job(one.view) for one in (record, *children)]
+        ends = [end_of_job(one.view) for one in (record, *children)]
         failure = next((end.failure for end in ends if end.failure), "")
         return DependencyEnd(all(end.finished for end in ends), failure)
 
@@ -380,25 +378,3 @@ class Simulator:
 
     def _store_change(self, record: JobRecord, change: PhaseChange) -> None:
         self._store.change_status(record, status_fields(change, record.status))
-
-
-def _end_of_job(job: JobView) -> DependencyEnd:
-    if not job.finished or job.phase is Phase.SUCCEEDED:
-        return DependencyEnd(job.finished)
-    how = "is a dead letter" if job.phase is Phase.DEAD_LETTER else "was cancelled"
-    return DependencyEnd(finished=True, failure=_failure(job.name, how, job.reason))
-
-
-def _end_of_array(array: ArrayView) -> DependencyEnd:
-    state = array.state
-    ended = state.phase in ENDED_ARRAY_PHASES
-    if not ended or state.phase is ArrayPhase.SUCCEEDED:
-        return DependencyEnd(ended)
-    how = "has failed" if state.phase is ArrayPhase.FAILED else "was cancelled"
-    return DependencyEnd(
-        finished=True, failure=_failure(called(ARRAY_KIND, array.name), how, state.reason or "")
-    )
-
-
-def _failure(name: str, how: str, reason: str) -> str:
-    return f"{name} {how} ({reason})" if reason else f"{name} {how}"
