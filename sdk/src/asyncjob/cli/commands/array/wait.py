@@ -171,8 +171,8 @@ class _ProgressLines:
     def show(self, array: ArrayInfo) -> None:
         """Print a line if there is something new."""
         waits = array.message if array.phase is ArrayPhase.PENDING else None
-        wishes = (array.suspended, array.cancelling, array.redriving)
-        new = (array.phase, array.percent, waits, *wishes)
+        asked = (array.suspended, array.cancelling, array.redriving)
+        new = (array.phase, array.percent, waits, *asked)
         if new != self.last and not self.quiet:
             note(progress_line(array, self.cli.now()))
         self.last = new
