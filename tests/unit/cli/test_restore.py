@@ -199,6 +199,22 @@ def test_items_that_cannot_be_listed_run_again_and_are_counted(
     assert (len(skipped), skipped[0], skipped[-1]) == (1000, "1-3", "4601-4999")
 
 
+def test_it_is_said_where_results_are_and_where_they_cannot_go(
+    shell: Shell, tmp_path: Path
+) -> None:
+    results = {"uri": "s3://bucket/jobs/results/jobs"}
+    begun = an_array("begun", status={"next": 4, "succeeded": 4}, results=results)
+    file = a_file(tmp_path, begun, an_array("new", "Pending", status={}, results=results))
+    stays = "note: results of items that do not run again stay in the old array's folder"
+    named = f"{stays} (begun: s3://bucket/jobs/results/jobs/old-begun)"
+    assert named in shell.ok("restore", file, "--dry-run").splitlines()
+    assert stays not in shell.ok("restore", file, "--dry-run", "--all-items")
+    assert "results.uri" not in shell.ok("restore", file, "--dry-run")
+    moved = shell.ok("restore", file, "--dry-run", "-n", "there")
+    assert "note: results.uri was for another namespace; " in moved
+    assert moved.splitlines()[-1].endswith("(begun, new)")
+
+
 def test_an_array_is_left_to_the_job_that_submits_it_again(shell: Shell, tmp_path: Path) -> None:
     arrays = [an_array(name) for name in ("of-restored", "of-finished")]
     for array, parent in zip(arrays, ("parked", "over"), strict=True):

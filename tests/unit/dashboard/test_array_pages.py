@@ -146,6 +146,12 @@ def test_how_many_items_a_chunk_has_is_a_fact(
     assert facts["Items in a chunk"] == said
 
 
+def test_it_is_said_how_many_items_were_done_before() -> None:
+    facts = {fact.name: fact.value for fact in shown(array(spec=SPEC, skipped=1)).facts}
+    assert facts["Done before"] == "1 item, counted and not run"
+    assert "Done before" not in {fact.name for fact in shown(array(spec=SPEC)).facts}
+
+
 def test_facts_and_payload_are_those_of_the_spec() -> None:
     spec = AsyncArraySpec.model_validate(
         {**SPEC, "payload": {"width": 320}, "maxFailedPercent": 5, "priority": 3}

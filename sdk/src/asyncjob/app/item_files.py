@@ -78,6 +78,16 @@ def _fail(error: OffloadError) -> NoReturn:
     raise ItemsUnreadable(str(error), category=category) from error
 
 
+def _check_same(uri: str, before: tuple[int, str], now: tuple[int, str]) -> None:
+    """Raise ItemsUnreadable if size and version are not what they were before."""
+    if before != now:
+        raise ItemsUnreadable(
+            f"{uri} has changed while its items were run: {before[0]} bytes ({before[1]}), then "
+            f"{now[0]} bytes ({now[1]})",
+            category=Category.VALIDATION,
+        )
+
+
 class _File:
     """One version of a file, read in blocks."""
 
@@ -101,17 +111,8 @@ class _File:
             stat = await self._files.stat(self.uri)
         except OffloadError as error:
             _fail(error)
-        self.check(stat.size, stat.version)
+        _check_same(self.uri, (self.size, self.version), (stat.size, stat.version))
         return data
-
-    def check(self, size: int, version: str) -> None:
-        """Raise ItemsUnreadable if size and version are not those of the file."""
-        if (size, version) != (self.size, self.version):
-            raise ItemsUnreadable(
-                f"{self.uri} has changed while its items were run: {self.size} bytes "
-                f"({self.version}), then {size} bytes ({version})",
-                category=Category.VALIDATION,
-            )
 
     async def records(
         self, format_: RecordFormat, offset: int, first_block: int = BLOCK_BYTES
@@ -194,7 +195,7 @@ async def read_items(
         return
     format_ = source.file.format or detect_format(source.file.uri)
     file = await _File.open(files, source.file)
-    file.check(source.size_bytes, source.version)
+    _check_same(file.uri, (source.size_bytes, source.version), (file.size, file.version))
     columns = None
     if format_ is RecordFormat.CSV:
         columns = await _read_columns(file, source)

@@ -247,6 +247,8 @@ def _facts(array: ArrayInfo, links: Links, now: datetime) -> Iterator[Fact]:
         yield Fact("Not before", time=display_time(spec.not_before, now))
     for one in spec.depends_on or ():
         yield Fact("Depends on", one.called, links.dependency(one))
+    if array.skipped:
+        yield Fact("Done before", f"{plural(array.skipped, 'item')}, counted and not run")
     yield Fact("Items in a chunk", _chunk_size(array))
     yield Fact("Chunks at once", f"at most {spec.parallelism:,}")
     yield from _failures_allowed(spec)

@@ -14,7 +14,18 @@ import click
 
 from asyncjob.cli.backup.plan import RestorePlan
 from asyncjob.cli.backup.records import ExportContents, ExportRecord, ObjectKey
-from asyncjob.json_types import Json, JsonObject, as_object, child, flag, items, opt_text, text
+from asyncjob.json_types import (
+    Json,
+    JsonObject,
+    as_object,
+    child,
+    flag,
+    integer,
+    items,
+    opt_text,
+    text,
+)
+from asyncjob.lifecycle.arrays.item_results import results_folder
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.skipped_items import remaining_items, unskipped_items
 from asyncjob.lifecycle.job_view import called
@@ -49,6 +60,8 @@ class RestoreNote(StrEnum):
     TRIGGER = "trigger"
     BACKFILL = "backfill"
     ITEMS_AGAIN = "items-again"
+    RESULTS = "results"
+    FOREIGN_RESULTS = "foreign-results"
 
 
 RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
@@ -62,6 +75,9 @@ RESTORE_NOTE_DOCS: Final[Mapping[RestoreNote, str]] = {
     RestoreNote.TRIGGER: "trigger is left out: it was processed, or must be requested again",
     RestoreNote.BACKFILL: "backfill is left out: its remaining runs must be requested again",
     RestoreNote.ITEMS_AGAIN: "items that are done and cannot be listed run again",
+    RestoreNote.RESULTS: "results of items that do not run again stay in the old array's folder",
+    RestoreNote.FOREIGN_RESULTS: "results.uri was for another namespace; a worker writes only into "
+    "results/NAMESPACE of its own",
 }
 
 
@@ -300,7 +316,21 @@ def _array_spec(
     left = {name: spec[name] for name in spec if name not in {"redrive", "dependsOn"}}
     items, notes = _array_items(obj, record, context)
     waits, remarks = _depends_on(obj, record, context)
+    notes += _results_notes(obj, record, context)
     return {**left, **waits, "items": items, "suspend": True}, [*notes, *remarks]
+
+
+def _results_notes(
+    obj: JsonObject, record: ExportRecord, context: RestoreContext
+) -> Iterator[tuple[RestoreNote, str]]:
+    _, namespace, name = record.key
+    folder = results_folder(child(obj, "spec"), record.uid)
+    if not folder:
+        return
+    if integer(child(obj, "status"), "succeeded") and not context.plan.selection.all_items:
+        yield RestoreNote.RESULTS, f"{name}: {folder}"
+    if context.namespaces.target_namespace(namespace) != namespace:
+        yield RestoreNote.FOREIGN_RESULTS, name
 
 
 def _array_items(
