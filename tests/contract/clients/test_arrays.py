@@ -75,6 +75,8 @@ def test_items_are_handed_over_and_failed_ones_run_again(
     failed = jobs.failed_items(name)
     assert (failed.failed, failed.items, list(failed.numbers)) == (2, "2,4", [2, 4])
     assert {one.message for one in failed.errors} == {"item 30 is wrong", "item 50 is wrong"}
+    with pytest.raises(NotCancellableError, match="has failed: nothing of it runs; redrive it"):
+        jobs.cancel_array(name)
     failing.write_text("50")
     asked = jobs.redrive_array(name)
     assert not asked.finished

@@ -224,6 +224,7 @@ def test_items_that_were_done_before_say_nothing_about_the_rate() -> None:
     array = array_of(obj)
     assert (array.skipped, array.done) == (2, 5)
     assert items_per_second(array, NOW) == pytest.approx(0.03)
+    assert seconds_left(array_of(obj, detailed=True), NOW) == pytest.approx(4 / 0.03)
     obj["status"] |= {"succeeded": 2, "failed": 0, "next": 2}
     assert items_per_second(array_of(obj), NOW) is None
 

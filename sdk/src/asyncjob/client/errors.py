@@ -122,7 +122,7 @@ class JobStateError(AsyncJobError):
 
 
 class NotCancellableError(JobStateError):
-    """The job has succeeded: there is nothing left to cancel."""
+    """The job or array has succeeded, or the array has failed: there is nothing to cancel."""
 
     code = "not-cancellable"
 

@@ -270,11 +270,17 @@ def items_per_second(array: ArrayInfo, now: datetime) -> float | None:
 
 
 def seconds_left(array: ArrayInfo, now: datetime) -> float | None:
-    """Return how long the rest takes if it goes on so; None where that cannot be told."""
+    """Return how long the rest takes if it goes on so; None where that cannot be told.
+
+    Items that are skipped take no time; where the spec is not read they count as others do until
+    the array comes to them.
+    """
     rate = items_per_second(array, now)
     if rate is None or array.finished or array.suspended or array.cancelling:
         return None
-    return max(array.total - array.done, 0) / rate
+    skip = array.spec.items.skip if array.spec else None
+    ahead = len(ItemRanges.parse(skip)) - array.skipped if skip else 0
+    return max(array.total - array.done - ahead, 0) / rate
 
 
 def _total_of(spec: JsonObject) -> int:

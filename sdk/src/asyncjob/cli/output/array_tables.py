@@ -200,7 +200,7 @@ def _hints(array: ArrayInfo, program: str) -> Iterator[Hint]:
     if array.results and array.succeeded:
         yield Hint(f"{program} array results {name}", "what the items have returned")
     if array.phase is ArrayPhase.FAILED and not array.redriving:
-        yield Hint(f"{program} array redrive {name}", "run the failed items again")
+        yield Hint(f"{program} array redrive {name}", "run what has failed, and what was not run")
     if array.finished or array.cancelling:
         return
     waits = array.reason == ArrayReason.WAITING_FOR_DEPENDENCY

@@ -106,6 +106,10 @@ def set_array_cancel(array: JsonObject) -> JsonObject | None:
         raise errors.NotCancellableError(
             f"array {_name(array)} has succeeded: there is nothing left to cancel"
         )
+    if _phase(array) is ArrayPhase.FAILED and not _is_redriven(array):
+        raise errors.NotCancellableError(
+            f"array {_name(array)} has failed: nothing of it runs; redrive it, or delete it"
+        )
     done = _phase(array) is ArrayPhase.CANCELLED or flag(child(array, "spec"), "cancel")
     return None if done else {"cancel": True}
 
@@ -129,6 +133,12 @@ class ArrayRedriveRequest:
             )
         self.number = max(requested, done) + 1
         return {"redrive": self.number}
+
+
+def _is_redriven(array: JsonObject) -> bool:
+    """Return whether a redrive was requested that the operator has not seen yet."""
+    requested = integer(child(array, "spec"), "redrive")
+    return requested > integer(child(array, "status"), "redrives")
 
 
 def _phase(array: JsonObject) -> ArrayPhase:
