@@ -19,6 +19,7 @@ from asyncjob.cli.input.documents import parse_payload
 from asyncjob.client.rest.events import EventStream
 from asyncjob.free_json import parse
 from asyncjob.kube.transport import parse_object
+from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.names import WORKER_ANNOTATION
 from asyncjob.rest.listing import decode_cursor
@@ -98,6 +99,7 @@ PARSERS = [
     Parser("traceparent", text(normalize_traceparent)),
     Parser("cursor", text(decode_cursor)),
     Parser("timestamp", text(try_parse_timestamp)),
+    Parser("items", text(ItemRanges.parse)),
     Parser("history", parse_line, in_loop=False),
     Parser("pairs", text(lambda said: parse_payload([said])), in_loop=False),
     Parser("duration", text(parse_duration), in_loop=False),
@@ -123,6 +125,7 @@ PATTERNS: dict[str, Callable[[int], bytes]] = {
     "hyphens": lambda size: b"00-" * (size // 3),
     "zeros": bytes,
     "equal signs": lambda size: b"a" + b"=:" * (size // 2),
+    "items": lambda size: b",".join(b"%d" % (2 * n) for n in range(size // 7, 0, -1)),
     "units": lambda size: b"1d" * (size // 2),
     "deep and broad": lambda size: b"[" * 1100 + b"1,[[" * (size // 4) + b"]" * size,
 }

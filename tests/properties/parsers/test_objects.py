@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from asyncjob import columns
 from asyncjob.deep_json import loads
+from asyncjob.lifecycle.arrays.state import read_array
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.waiting import explain_wait
@@ -122,6 +124,40 @@ CRON_JOB: dict[str, Any] = {
         "triggers": 1,
     },
 }
+ARRAY: dict[str, Any] = {
+    "metadata": {**META, "creationTimestamp": TIME, "generation": 2},
+    "spec": {
+        "type": "thumb",
+        "items": {"count": 7, "skip": "0-2,5"},
+        "chunkSize": 3,
+        "parallelism": 2,
+        "itemRetries": 1,
+        "maxFailed": 2,
+        "results": {"uri": "file:///results/ns/a"},
+        "notBefore": TIME,
+        "dependsOn": [{"array": "b", "outcome": "Succeeded"}],
+        "redrive": 1,
+    },
+    "status": {
+        "phase": "Running",
+        "reason": "",
+        "total": 7,
+        "next": 5,
+        "succeeded": 3,
+        "failed": 1,
+        "failedItems": "3",
+        "open": [{"name": "a-1", "items": "4", "generation": 1, "uid": "u"}],
+        "requeued": "",
+        "suspects": ["4"],
+        "errors": [{"item": 3, "type": "ValueError", "message": "m"}],
+        "generation": 1,
+        "writer": "w",
+        "admitted": True,
+        "chunkSize": 10,
+        "startTime": TIME,
+        "conditions": [{"type": "Complete", "status": "False"}],
+    },
+}
 
 Reader = Callable[[Any], object]
 TOTAL: list[tuple[Reader, Any]] = [
@@ -167,6 +203,13 @@ def test_an_object_is_read_or_refused_as_of_another_version(
         read(as_sent(data.draw(mutated_object([example]))))
     except ValueError as error:
         assert "is not a valid" in str(error)  # noqa: PT017
+
+
+@fuzzed
+@given(mutated_object([ARRAY]))
+def test_an_array_is_read_or_refused(written: Any) -> None:
+    with suppress(ValueError):
+        read_array(as_sent(written))
 
 
 @fuzzed
