@@ -22,9 +22,12 @@ from asyncjob.lifecycle.arrays.chunks import ChunkReport, ItemError, read_checkp
 from asyncjob.lifecycle.arrays.item_index import IndexBuilder
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome
-from asyncjob.lifecycle.arrays.state import read_array
+from asyncjob.lifecycle.arrays.state import ArrayView, read_array
+from asyncjob.lifecycle.phases import Phase
+from asyncjob.lifecycle.timestamps import add_seconds
 from asyncjob.submission.arrays import oversize_message
 from asyncjob_operator.core.arrays.decide import decide_array
+from asyncjob_operator.core.arrays.gates import check_start
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayEffect,
     ArraySnapshot,
@@ -35,11 +38,15 @@ from asyncjob_operator.core.arrays.snapshot import (
     ReadChunks,
     WriteArrayStatus,
 )
+from asyncjob_operator.core.dependencies import Dependencies, DependencyState, RelatedJob
 from asyncjob_operator.core.now import Now
+from asyncjob_operator.core.policies.dead_letters import Missing
 from asyncjob_operator.core.schedules.reservation import may_create
 
 Object = dict[str, Any]
 START = 1_800_000_000.0
+CLAIMED = "2026-01-01T00:00:00.000Z"
+TIME_LIMIT = 1800  # of a chunk, in seconds
 FINISHED = {"Succeeded", "DeadLetter", "Cancelled"}
 ENDED = {"Succeeded", "Failed", "Cancelled"}
 
@@ -84,6 +91,16 @@ class ArrayRun:
     array: Object
     failing: Collection[int] = ()
     killing: Collection[int] = ()
+    hanging: Collection[int] = ()
+    item_seconds: float = 1.0
+    """How long an item takes by its worker's clock; here no time passes."""
+
+    store_refuses: bool = False
+    """Whether the store of the results takes those of one item of each chunk, and no more."""
+
+    dependency: Phase = Phase.SUCCEEDED
+    """What has become of the job that the array may depend on."""
+
     now: float = 0.0
     jobs: dict[str, Object] = field(default_factory=dict)
     runs: dict[int, int] = field(default_factory=dict)
@@ -186,10 +203,7 @@ class ArrayRun:
 
     def _find_records(self, name: str) -> None:
         if self.unreadable:
-            error = {"type": "ItemsUnreadable", "category": "Validation", "message": "it is gone"}
-            self._set(
-                name, phase="DeadLetter", reason="NotRetryable", error=error, message="it is gone"
-            )
+            self._fail(name, "NotRetryable", "ItemsUnreadable", "Validation")
             return
         self.indexed += 1
         builder = IndexBuilder()
@@ -202,36 +216,49 @@ class ArrayRun:
             self._find_records(name)
             return
         file = job["spec"]["payload"].get("file")
-        if file is not None:
-            assert file["version"] == "v1"
-            if self.changed:
-                error = {"type": "ItemsUnreadable", "category": "Validation", "message": "changed"}
-                self._set(
-                    name, phase="DeadLetter", reason="NotRetryable", error=error, message="changed"
-                )
-                return
+        assert file is None or file["version"] == "v1"
+        if file is not None and self.changed:
+            self._fail(name, "NotRetryable", "ItemsUnreadable", "Validation")
+            return
         items = ItemRanges.parse(job["spec"]["payload"]["items"])
         before = read_checkpoint(job["status"].get("checkpoint"), items)
-        done, failed = list(before.done), list(before.failed)
+        done, failed, last = list(before.done), list(before.failed), None
         for item in items - before.done - before.failed:
-            if item in self.killing:
-                report = ChunkReport(ItemRanges.of(done), ItemRanges.of(failed), ())
-                self._crash(name, job, report.checkpoint(items))
-                return
+            if item in self.killing or item in self.hanging or (self.store_refuses and done):
+                last = item
+                break
             self.runs[item] = self.runs.get(item, 0) + 1
             (failed if item in self.failing else done).append(item)
         errors = tuple(ItemError(item, "ValueError", "Internal", "no") for item in failed)
         report = ChunkReport(ItemRanges.of(done), ItemRanges.of(failed), errors)
-        self._set(name, phase="Succeeded", result=report.result())
+        seconds = self.item_seconds * (len(done) + len(failed))
+        self._set(
+            name,
+            checkpoint=report.checkpoint(items),
+            attempt=1,
+            startTime=CLAIMED,
+            completionTime=add_seconds(CLAIMED, TIME_LIMIT if last in self.hanging else seconds),
+            effective={"executionTimeoutSeconds": TIME_LIMIT},
+        )
+        if last is None:
+            self._set(name, phase="Succeeded", result=report.result())
+        elif last in self.killing:
+            self._crash(name, job)
+        elif last in self.hanging:
+            self._fail(name, "ExecutionTimeout", "ExecutionTimeout", "Timeout")
+        else:
+            self._fail(name, "NotRetryable", "ResultsRefused", "Validation")
 
-    def _crash(self, name: str, job: Object, checkpoint: Object) -> None:
+    def _crash(self, name: str, job: Object) -> None:
         crashes = job["status"].get("crashes", 0) + 1
-        allowed = job["spec"].get("retryPolicy", {}).get("maxCrashes", 3)
-        self._set(name, crashes=crashes, checkpoint=checkpoint)
-        if crashes > allowed:
-            error = {"type": "WorkerCrashed", "category": "Crash", "message": "it died"}
-            reason = "CrashBudgetExhausted"
-            self._set(name, phase="DeadLetter", reason=reason, error=error, message="it died")
+        self._set(name, crashes=crashes)
+        if crashes > job["spec"].get("retryPolicy", {}).get("maxCrashes", 3):
+            self._fail(name, "CrashBudgetExhausted", "WorkerCrashed", "Crash")
+
+    def _fail(self, name: str, reason: str, kind: str, category: str) -> None:
+        message = f"it failed: {kind}"
+        error = {"type": kind, "category": category, "message": message}
+        self._set(name, phase="DeadLetter", reason=reason, error=error, message=message)
 
     def _set(self, name: str, **status: Any) -> None:
         job = self.jobs[name]
@@ -317,7 +344,16 @@ class ArrayOperator:
             created=self.created,
             outcomes=outcomes,
             oversize=oversize_message(self.world.array),
+            gate=check_start(array, self.dependencies(array), Missing(None, 0), self.clock()).gate,
         )
+
+    def dependencies(self, array: ArrayView) -> Dependencies:
+        """Return what the array depends on, as it is stored."""
+        states = (
+            DependencyState(one, RelatedJob("ns", one.name, "uid-d", self.world.dependency))
+            for one in array.pending_dependencies
+        )
+        return Dependencies(tuple(states))
 
     def write(self, write: WriteArrayStatus) -> None:
         """Write the status."""
