@@ -65,4 +65,4 @@ def test_an_array_has_ended_once_nothing_more_happens(file: Path) -> None:
 def test_the_manifest_names_the_folder_of_the_workers(tmp_path: Path) -> None:
     manifest = tmp_path / "rows.yaml"
     manifest.write_text("uri: file:///project/data/rows.csv")
-    assert manifest_for(manifest, Path("/work")) == "uri: file:///work/data/rows.csv"
+    assert manifest_for(manifest, Path("/shop")) == "uri: file:///shop/data/rows.csv"
