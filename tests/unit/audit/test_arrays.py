@@ -1,6 +1,5 @@
 """Histories of arrays: good ones break nothing, and each rule is broken by a changed one."""
 
-import sys
 from random import Random
 from typing import Any
 
@@ -17,6 +16,7 @@ from asyncjob.audit.arrays.item_sets import (
 from asyncjob.audit.catalog import AuditRule
 from asyncjob.audit.checker import CheckOptions, HistoryChecker, HistoryReport
 from asyncjob.names import ARRAYS
+from support.judging.calls import calls_of
 from support.objects.array_histories.broken import CASES
 from support.objects.array_histories.builder import ArrayBuilder
 from support.objects.array_histories.good import (
@@ -88,22 +88,8 @@ def work_for(chunks: int) -> int:
     array = ArrayBuilder(history, count=chunks).create()
     for first in range(chunks):
         array.chunk(first, first + 1)
-    lines = history.end()
-    checker, work = HistoryChecker(CheckOptions()), 0
-
-    def count(_frame: object, _event: str, _argument: object) -> Any:
-        nonlocal work
-        work += 1
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        report = checker.check(lines)
-    finally:
-        sys.settrace(before)
-    assert not report.counts
-    return work
+    lines, checker = history.end(), HistoryChecker(CheckOptions())
+    return calls_of(lambda: checker.check(lines))
 
 
 def test_work_grows_with_the_chunks_and_no_faster() -> None:

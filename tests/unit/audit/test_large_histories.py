@@ -5,13 +5,13 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
 from asyncjob.audit.checker import CheckOptions, HistoryChecker
 from asyncjob.names import CONTENT_ANNOTATION, DEDUPLICATION_LABEL, IDEMPOTENCY_LABEL
+from support.judging.calls import calls_of
 from support.objects.histories import HistoryBuilder, Line, large_history
 
 JOBS = 100_000
@@ -89,23 +89,9 @@ def contested_keys(jobs: int) -> Iterator[Line]:
 
 
 def work_for(lines: list[Line]) -> int:
-    """Return how many lines of Python are run to judge a history."""
+    """Return how many functions are called to judge a history."""
     checker = HistoryChecker(CheckOptions())
-    work = 0
-
-    def count(_frame: object, _event: str, _argument: object) -> Any:
-        nonlocal work
-        work += 1
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        report = checker.check(lines)
-    finally:
-        sys.settrace(before)
-    assert not report.counts
-    return work
+    return calls_of(lambda: checker.check(lines))
 
 
 @pytest.mark.parametrize("made", [large_history, contested_keys])

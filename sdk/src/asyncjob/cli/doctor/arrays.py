@@ -10,7 +10,7 @@ from typing import Final
 
 from asyncjob.cli.doctor.findings import DoctorCode, Finding, join_some, ok, problem, warning
 from asyncjob.cli.durations import human_duration, parse_time
-from asyncjob.lifecycle.arrays.chunks import ARRAY_TYPE_SUFFIXES, chunk_type
+from asyncjob.lifecycle.arrays.chunks import chunk_type, is_chunk_type
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.rest.arrays import ArrayInfo
 from asyncjob.rest.jobs import JobSummary
@@ -26,7 +26,7 @@ _WAITS: Final = frozenset({ArrayReason.NOT_BEFORE, ArrayReason.WAITING_FOR_DEPEN
 
 def is_chunk(job: JobSummary) -> bool:
     """Return whether an array has created the job: no other may have such a type."""
-    return job.type.endswith(ARRAY_TYPE_SUFFIXES)
+    return is_chunk_type(job.type)
 
 
 def check_arrays(
