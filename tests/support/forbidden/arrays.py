@@ -174,6 +174,7 @@ ARRAYS: Final[tuple[Case, ...]] = (
     _changed("array.spec-fixed", "another payload", {}, {"payload": {"b": 1}}, payload={"a": 1}),
     _changed("array.spec-fixed", "less parallelism", {}, {"parallelism": 1}),
     _changed("array.cancel-latches", "a cancel taken back", {}, {"cancel": False}, cancel=True),
+    _changed("array.cancel-unended", "a cancel of what has failed", FAILED, {"cancel": True}),
     _changed("array.redrive-failed", "a redrive while it runs", RUNNING, {"redrive": 1}),
     _changed("array.redrive-failed", "a redrive of what succeeded", SUCCEEDED, {"redrive": 1}),
     Case("array.redrive-grows", "a redrive lowered", _redrive_lowered),

@@ -34,6 +34,7 @@ UNREADABLE = {
 
 NOT_STORED = {**UNREADABLE, "error_type": "ResultsNotStored", "message": "no bucket"}
 REFUSED = {**NOT_STORED, "error_type": "ResultsRefused"}
+UNKNOWN = {"reason": "UnknownType", "error_category": "NotFound", "message": "nobody has it"}
 
 
 def count(
@@ -187,6 +188,15 @@ def test_a_chunk_whose_results_cannot_be_stored_stops_the_array(
     assert places(state) == (41, "3", "11-19", [])
 
 
+@pytest.mark.parametrize("cancelled", [False, True], ids=["goes on", "cancelled"])
+def test_a_chunk_whose_type_no_worker_has_stops_the_array_and_fails_no_item(
+    *, cancelled: bool
+) -> None:
+    state = count(outcome(2, DEAD, done="10", **UNKNOWN), cancelled=cancelled)
+    assert (state.reason, state.message) == (ArrayReason.UNKNOWN_TYPE, "nobody has it")
+    assert places(state) == (41, "3", "11-19", [])
+
+
 def test_a_suspect_that_was_not_run_stays_one() -> None:
     assert places(count(outcome(2, DEAD, **QUEUED_TOO_LONG), SUSPECT)) == (40, "3", "", ["10-19"])
     assert places(return_chunk(replace(BEFORE, open=(SUSPECT,)), SUSPECT)) == (
@@ -213,6 +223,7 @@ INDEX = ItemIndex(2, 20, "v1", 1000, (0,))
         (outcome(1, index=INDEX), None, ""),
         (outcome(1, DEAD, **QUEUED_TOO_LONG), None, ""),
         (outcome(1, DEAD, **UNREADABLE), ArrayReason.ITEMS_UNREADABLE, "the file is gone"),
+        (outcome(1, DEAD, **UNKNOWN), ArrayReason.UNKNOWN_TYPE, "nobody has it"),
         (
             outcome(1, CANCELLED, message="by hand"),
             ArrayReason.ITEMS_UNREADABLE,
@@ -233,6 +244,7 @@ INDEX = ItemIndex(2, 20, "v1", 1000, (0,))
         "the records are found",
         "no worker took it: another one is cut",
         "the file cannot be read",
+        "no worker has its type",
         "somebody has cancelled it",
         "its result says nothing",
         "it says nothing at all",

@@ -49,6 +49,8 @@ STATE = ArrayState(
     admitted=True,
     start_time=stamp(1),
     chunk_size=640,
+    items_per_minute=30,
+    expected_end_time=stamp(9),
     completion_time=stamp(2),
     index=ItemIndex(200, 900, "v1", 1000, (12,)),
 )
@@ -74,6 +76,8 @@ STATUS: dict[str, Any] = {
     "errors": [{"item": 80, "type": "ValueError", "category": "Internal", "message": "no"}],
     "generation": 8,
     "chunkSize": 640,
+    "itemsPerMinute": 30,
+    "expectedEndTime": stamp(9),
     "writer": "operator-0",
     "claims": 3,
     "redrives": 2,

@@ -222,8 +222,12 @@ class WorkerRegistry:
 
     def unserved_type(self, job: JobView) -> UnservedType | None:
         """Return since when the job's type has been unserved in its queue, None if it is served."""
-        queue_workers = self._queues.get((job.namespace, job.queue))
-        return queue_workers.unserved_type(job.type, self._clock()) if queue_workers else None
+        return self.unserved(job.namespace, job.queue, job.type)
+
+    def unserved(self, namespace: str, queue: str, job_type: str) -> UnservedType | None:
+        """Return since when a type is unserved in a queue, None if it is served or unknown."""
+        queue_workers = self._queues.get((namespace, queue))
+        return queue_workers.unserved_type(job_type, self._clock()) if queue_workers else None
 
     def is_served(self, job: JobView) -> bool:
         """Return whether a worker of the queue may handle the job's type, or it has no workers."""

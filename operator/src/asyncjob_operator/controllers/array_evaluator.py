@@ -21,6 +21,8 @@ from asyncjob_operator.cache.jobs import KnownJob, is_newer
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
 from asyncjob_operator.core.arrays.gates import check_start, time_ahead
+from asyncjob_operator.core.arrays.idle import IdleCheck, check_workers
+from asyncjob_operator.core.arrays.progress import CountSample, add_sample, is_held
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArraySnapshot,
@@ -28,6 +30,7 @@ from asyncjob_operator.core.arrays.snapshot import (
 from asyncjob_operator.core.dependencies import Dependencies, RelatedJob, related_job
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.policies.dead_letters import Missing
+from asyncjob_operator.core.workers import AffectedTypes
 from asyncjob_operator.telemetry.array_metrics import ArrayStats
 from asyncjob_operator.telemetry.quarantine import ObjectKind, ObjectRef, Quarantine, object_ref
 
@@ -50,6 +53,9 @@ class ArrayMemory:
     missing_since: float | None = None
     """Since when something that it depends on has not existed."""
 
+    samples: list[CountSample] = field(default_factory=list)
+    """How many of its items had been run when, for its rate."""
+
 
 class ArrayEvaluator:
     """Caches arrays and evaluates them; `enqueue` is called with each that has something due."""
@@ -71,6 +77,8 @@ class ArrayEvaluator:
         self._chunks.add_listener(self.evaluate)
         self._child_arrays = caches.child_arrays
         self._child_arrays.add_cancel_listener(self.evaluate)
+        self._worker_registry = caches.worker_registry
+        self._worker_registry.add_listener(self._on_types_change)
         self._dependency_graph = caches.dependency_graph
         self._missing_timeout = missing_timeout
         self._now = now
@@ -177,14 +185,32 @@ class ArrayEvaluator:
 
     def _note_idle(self, key: ArrayKey) -> None:
         array, now = self._views[key], self._now()
-        held = array.suspend or array.cancel or array.state.phase in ENDED_ARRAY_PHASES
-        held = held or (array.gated and not array.state.has_started)
+        held = is_held(array) or (array.gated and not array.state.has_started)
         chunks = self._chunks.chunks_of(key).values()
         memory = self._remember(array, now)
         if held or any(chunk.phase is Phase.RUNNING for chunk in chunks):
             memory.idle_since = None
         elif memory.idle_since is None:
             memory.idle_since = now.monotonic
+
+    def _on_types_change(self, queue: tuple[str, str], _types: AffectedTypes) -> None:
+        """Evaluate the arrays of a queue whose workers take other types than before."""
+        for key, array in list(self._views.items()):
+            if (array.namespace, array.queue) == queue and not is_held(array):
+                self.evaluate(key)
+
+    def _check_workers(self, memory: ArrayMemory, array: ArrayView, now: Now) -> IdleCheck:
+        """Return why no worker takes the chunks of an array, if none can."""
+        queue, workers = (array.namespace, array.queue), self._worker_registry
+        if memory.idle_since is None:
+            return IdleCheck()
+        return check_workers(
+            array,
+            memory.idle_since,
+            workers.unserved(*queue, array.next_type),
+            None if workers.slots(*queue) is None else workers.workers(*queue),
+            now.monotonic,
+        )
 
     def _is_blocked(self, key: ArrayKey) -> bool:
         return self._delaying_queue.is_blocked(key, self._now().monotonic)
@@ -198,12 +224,15 @@ class ArrayEvaluator:
         parent = self.parent_of(array)
         dependencies = self._dependency_graph.dependencies_of_array(array)
         start = check_start(array, dependencies, self._missing(memory, array, dependencies), now)
+        idle = self._check_workers(memory, array, now)
         source = _cancel_source(parent, dependencies)
         may_cancel = now.monotonic >= memory.cancel_refused_until
         snapshot = ArraySnapshot(
             array=array,
             gate=start.gate,
-            recheck_at=start.recheck_at,
+            recheck_at=idle.recheck_at if start.gate is None else start.recheck_at,
+            no_worker=idle.message,
+            samples=memory.samples,
             start_precondition=start.precondition,
             has_open_parent=parent is not None and not parent.finished,
             is_needed=self._dependency_graph.is_array_needed(array),
@@ -263,7 +292,9 @@ class ArrayEvaluator:
         self._keys[name] = key
         self._views[key] = array
         self._dependency_graph.on_array_update(array)
-        memory = self._remember(array, self._now())
+        now = self._now()
+        memory = self._remember(array, now)
+        memory.samples = add_sample(memory.samples, array, now.monotonic)
         reserved = {entry.name for entry in array.state.open if not entry.uid}
         memory.created = {name: uid for name, uid in memory.created.items() if name in reserved}
 

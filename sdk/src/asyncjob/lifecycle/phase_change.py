@@ -253,7 +253,9 @@ def crash(
     policy = _effective_policy(job)
     failure = Failure(type=reason.value, category=Category.CRASH, message=message)
     if job.crashes >= policy.max_crashes:
-        text = f"crashed {job.crashes + 1} times, {policy.max_crashes} are allowed: {message}"
+        times = "once" if job.crashes == 0 else f"{job.crashes + 1} times"
+        allowed = f"{policy.max_crashes} {'is' if policy.max_crashes == 1 else 'are'} allowed"
+        text = f"crashed {times}, {allowed}: {message}"
         dead = _to_dead_letter(job, failure, Reason.CRASH_BUDGET_EXHAUSTED, text, now)
         return _with_fields(dead, crashes=job.crashes + 1)
     text = f"crash {job.crashes + 1} of {policy.max_crashes} allowed: {message}"

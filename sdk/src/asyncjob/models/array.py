@@ -274,6 +274,13 @@ class AsyncArrayStatus(Model):
     percent: Annotated[int, Field(ge=0, le=100)] | None = None
     """Share of the items that are done or have failed, in percent."""
 
+    items_per_minute: Count | None = None
+    """Number of items run in a minute, measured over the last minute, or over the last chunks where
+    these take longer. Only while the array goes on."""
+
+    expected_end_time: Timestamp | None = None
+    """When the array ends if it goes on at this rate."""
+
     open: Annotated[list[OpenChunk], Field(max_length=MAX_PARALLELISM)] | None = None
     """The chunks under way."""
 

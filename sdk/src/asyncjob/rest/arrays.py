@@ -96,6 +96,9 @@ class ArrayInfo(ResponseModel):
     open_chunks: int = 0
     """Number of chunks under way."""
 
+    items_per_minute: int | None = None
+    """Number of items run in a minute, over the last minute; only while the array goes on."""
+
     results: str | None = None
     """Folder that its results are in, if it keeps any."""
 
@@ -119,6 +122,9 @@ class ArrayInfo(ResponseModel):
 
     completed_at: str | None = None
     """When it ended."""
+
+    expected_end_at: str | None = None
+    """When it ends if it goes on at this rate."""
 
     spec: AsyncArraySpec | None = None
     """The whole spec, when a single array is requested."""
@@ -219,6 +225,8 @@ def array_of(array: JsonObject, *, detailed: bool = False) -> ArrayInfo:
             "skipped": count_skipped(skip, 0, integer(status, "next")),
             "percent": integer(status, "percent"),
             "openChunks": integer(status, "openCount"),
+            "itemsPerMinute": status.get("itemsPerMinute"),
+            "expectedEndAt": status.get("expectedEndTime"),
             "results": results_folder(spec, text(meta, "uid")) or None,
             "suspended": flag(spec, "suspend"),
             "cancelling": flag(spec, "cancel") and phase not in ENDED_ARRAY_PHASES,
@@ -260,7 +268,13 @@ def matches_array(array: ArrayInfo, selection: ArraySelection) -> bool:
 
 
 def items_per_second(array: ArrayInfo, now: datetime) -> float | None:
-    """Return how many items a second were run since the first chunk; None before that."""
+    """Return how many items a second are run; None before the first.
+
+    While the array goes on it is what the operator has measured over the last minute. Else, and
+    where an older operator runs, it is the average since the first chunk.
+    """
+    if array.items_per_minute is not None:
+        return array.items_per_minute / 60
     started = try_parse_timestamp(array.started_at or "")
     ended = try_parse_timestamp(array.completed_at or "") or now
     run = array.done - array.skipped
@@ -272,11 +286,13 @@ def items_per_second(array: ArrayInfo, now: datetime) -> float | None:
 def seconds_left(array: ArrayInfo, now: datetime) -> float | None:
     """Return how long the rest takes if it goes on so; None where that cannot be told.
 
-    Items that are skipped take no time; where the spec is not read they count as others do until
-    the array comes to them.
+    As the operator expects it, if it does; else by the average. Items that are skipped take no
+    time; where the spec is not read they count as others do until the array comes to them.
     """
+    if end := try_parse_timestamp(array.expected_end_at or ""):
+        return max((end - now).total_seconds(), 0.0)
     rate = items_per_second(array, now)
-    if rate is None or array.finished or array.suspended or array.cancelling:
+    if not rate or array.finished or array.suspended or array.cancelling:
         return None
     skip = array.spec.items.skip if array.spec else None
     ahead = len(ItemRanges.parse(skip)) - array.skipped if skip else 0

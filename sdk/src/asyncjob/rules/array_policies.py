@@ -93,6 +93,14 @@ ARRAY_CANCEL_LATCHES: Final = Rule(
     "spec.cancel of an array cannot be reverted.",
     "!spec_was.?cancel.orValue(false) || spec.?cancel.orValue(false)",
 )
+ARRAY_CANCEL_UNENDED: Final = Rule(
+    "array.cancel-unended",
+    "spec.cancel cannot be set on a failed array that is not being redriven.",
+    "!spec.?cancel.orValue(false) || spec_was.?cancel.orValue(false) || was.phase != 'Failed'"
+    " || spec.?redrive.orValue(0) > was.?redrives.orValue(0)",
+    "'spec.cancel: this array has failed, and nothing of it runs any more; delete it, or raise'"
+    " + ' spec.redrive to run the failed items again'",
+)
 ARRAY_REDRIVE_GROWS: Final = Rule(
     "array.redrive-grows",
     "spec.redrive of an array must not decrease.",
@@ -220,6 +228,7 @@ ARRAY_SPEC_POLICY: Final = AdmissionPolicy(
     rules=(
         ARRAY_SPEC_FIXED,
         ARRAY_CANCEL_LATCHES,
+        ARRAY_CANCEL_UNENDED,
         ARRAY_REDRIVE_GROWS,
         ARRAY_REDRIVE_FAILED,
     ),

@@ -16,6 +16,7 @@ from asyncjob.lifecycle.arrays.counting import redrive
 from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob
 from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.state import ArrayState, OpenChunkEntry, state_to_json
+from asyncjob_operator.core.arrays.progress import measure
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArrayEffect,
@@ -125,6 +126,12 @@ def next_state(snapshot: ArraySnapshot, now: Now) -> ArrayState:
     """Return the next state; who reserves new chunks makes itself their writer."""
     before = snapshot.array.state
     state = advance(snapshot, now.timestamp)
+    progress = measure(snapshot.samples, snapshot.array, state, now)
+    state = replace(
+        state,
+        items_per_minute=progress.items_per_minute,
+        expected_end_time=progress.expected_end_time,
+    )
     return state if state.generation == before.generation else _as_writer(snapshot, state)
 
 

@@ -3,13 +3,14 @@
 It consists of at most one effect, and of when to evaluate the array again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.observed import ChunkJob, ObservedArray
 from asyncjob.lifecycle.arrays.state import ArrayState, OpenChunkEntry
+from asyncjob_operator.core.arrays.progress import CountSample
 from asyncjob_operator.core.decision import CancelCascades, Precondition
 from asyncjob_operator.core.dependencies import RelatedJob
 
@@ -30,6 +31,9 @@ class ArraySnapshot(ObservedArray):
     written_at: float | None = None
     """When it last sent a write of this array's status."""
 
+    samples: Sequence[CountSample] = ()
+    """How many items had been run when, the oldest first."""
+
     has_open_parent: bool = False
     """Whether an unfinished job has submitted it, which may ask how it ended."""
 
@@ -37,7 +41,7 @@ class ArraySnapshot(ObservedArray):
     """The job with which it is to be cancelled: one that has submitted it, or that it waits for."""
 
     recheck_at: float | None = None
-    """When time alone may let it start, or fail it; None once it has started."""
+    """When time alone may let it start, or fail it, or lets it tell that no worker takes it."""
 
     start_precondition: Precondition | None = None
     """What live reads must confirm before it is started, or is failed for a dependency."""

@@ -141,14 +141,13 @@ def reject_unknown_type(snapshot: Snapshot, now: Now) -> PolicyResult:
     due_at = max(unserved.since, claimable_since) + snapshot.options.unknown_type_delay
     if now.monotonic < due_at:
         return Wait(due_at)
-    message = (
-        f"no live worker of queue {job.queue} lists type {job.type}; {_listed_types(unserved)}"
-    )
+    message = f"no live worker of queue {job.queue} lists type {job.type}; {listed_types(unserved)}"
     change = dead_letter(job, Reason.UNKNOWN_TYPE, Category.NOT_FOUND, message, now=now.timestamp)
     return ChangePhase(UNKNOWN_TYPE, change, TypeUnserved(job.namespace, job.queue, job.type))
 
 
-def _listed_types(unserved: UnservedType) -> str:
+def listed_types(unserved: UnservedType) -> str:
+    """Return what the live workers list instead: `2 live workers list a, b`."""
     workers = f"{unserved.live_workers} live worker{'s' if unserved.live_workers > 1 else ''}"
     verb = "list" if unserved.live_workers > 1 else "lists"
     more = len(unserved.listed_types) - MAX_TYPES_NAMED

@@ -108,7 +108,8 @@ def left_text(array: ArrayInfo, now: datetime) -> str:
 def progress_line(array: ArrayInfo, now: datetime) -> str:
     """Return how far it is: `thumbs Running 40% of 1,000 items, 2 failed, 350/s, 4m left`.
 
-    Before it starts, what it waits for: `thumbs Pending: waiting for fetch`.
+    Before it starts, what it waits for: `thumbs Pending: waiting for fetch`. Where no worker takes
+    its chunks, that at the end.
     """
     if array.phase is ArrayPhase.PENDING and array.message:
         return f"{array.name} {phase_text(array)}: {one_line(array.message)}"
@@ -119,7 +120,9 @@ def progress_line(array: ArrayInfo, now: datetime) -> str:
         rate,
         f"{left} left" if left else "",
     )
-    return f"{array.name} {phase_text(array)} {', '.join(filter(None, parts))}"
+    line = f"{array.name} {phase_text(array)} {', '.join(filter(None, parts))}"
+    lacks_worker = array.reason == ArrayReason.NO_WORKER and not array.finished
+    return f"{line}: {one_line(array.message or '')}" if lacks_worker else line
 
 
 def _share(array: ArrayInfo) -> str:

@@ -15,12 +15,11 @@ from asyncjob.lifecycle.arrays.counting import count_chunk, return_chunk
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
 from asyncjob.lifecycle.arrays.observed import (
     GONE,
-    ArrayGate,
     ChunkJob,
     ChunkOutcome,
     ObservedArray,
 )
-from asyncjob.lifecycle.arrays.phases import STORE_REASONS, ArrayPhase, ArrayReason
+from asyncjob.lifecycle.arrays.phases import STOP_REASONS, ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.skipped_items import (
     changed_file,
     count_skipped,
@@ -54,7 +53,7 @@ def advance(observed: ObservedArray, now: str) -> ArrayState:
     if array.chunk_size is None and state.total:
         size = next_size(state.chunk_size or INITIAL_SIZE, _counted(observed))
         state = replace(state, chunk_size=size)
-    state = _explain(array, state, gate)
+    state = _explain(observed, state)
     held = array.cancel or array.suspend or gate is not None
     if not held and _stop_reason(array, state) is None:
         state = _cut(observed, state, now)
@@ -96,20 +95,24 @@ _HELD_REASONS: Final = {
     ArrayReason.CANCEL_REQUESTED,
     ArrayReason.NOT_BEFORE,
     ArrayReason.WAITING_FOR_DEPENDENCY,
+    ArrayReason.NO_WORKER,
 }
 """Reasons that go with what they tell of."""
 
 
-def _explain(array: ArrayView, state: ArrayState, gate: ArrayGate | None) -> ArrayState:
+def _explain(observed: ObservedArray, state: ArrayState) -> ArrayState:
+    array, gate = observed.array, observed.gate
     if array.cancel:
         return replace(state, reason=ArrayReason.CANCEL_REQUESTED, message="")
-    if array.suspend and state.reason not in STORE_REASONS:
-        # Where a store fails nothing is cut in any case, and has to be remembered.
+    if array.suspend and state.reason not in STOP_REASONS:
+        # With such a reason nothing is cut in any case, and it has to be remembered.
         return replace(
             state, reason=ArrayReason.SUSPENDED, message="no chunk is created or claimed"
         )
     if gate:
         return replace(state, reason=gate.reason, message=gate.message)
+    if observed.no_worker and state.reason not in STOP_REASONS:
+        return replace(state, reason=ArrayReason.NO_WORKER, message=observed.no_worker)
     if state.reason in _HELD_REASONS:
         return replace(state, reason=None, message="")
     return state
@@ -117,7 +120,7 @@ def _explain(array: ArrayView, state: ArrayState, gate: ArrayGate | None) -> Arr
 
 def _stop_reason(array: ArrayView, state: ArrayState) -> tuple[ArrayReason, str] | None:
     """Return why no further chunk is cut, if none is."""
-    if state.reason is not None and state.reason in STORE_REASONS:
+    if state.reason is not None and state.reason in STOP_REASONS:
         return state.reason, state.message
     if changed := changed_file(array, state):
         return ArrayReason.ITEMS_UNREADABLE, changed

@@ -5,12 +5,10 @@ from typing import Final
 from asyncjob.json_types import Json, JsonObject, child, flag, integer, items, opt_integer, text
 from asyncjob.lifecycle.arrays.chunks import (
     DEFAULT_ITEM_RETRIES,
-    INDEX_TYPE_SUFFIX,
     ITEMS_UNREADABLE,
     RESULTS_NOT_STORED,
     ChunkReport,
     ChunkWork,
-    chunk_type,
     read_checkpoint,
     read_result,
 )
@@ -48,7 +46,6 @@ def chunk_body(array: ArrayView, obj: JsonObject, entry: OpenChunkEntry) -> Json
     if entry.suspect:
         retry |= {"maxCrashes": 0, "maxRetries": 0}
     copied: dict[str, Json] = {name: spec[name] for name in _COPIED_FIELDS if name in spec}
-    type_ = chunk_type(array.type, has_results=bool(array.results_folder))
     return {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
@@ -58,7 +55,7 @@ def chunk_body(array: ArrayView, obj: JsonObject, entry: OpenChunkEntry) -> Json
             "labels": {ARRAY_LABEL: array.uid, **shard_label(entry.name)},
         },
         "spec": {
-            "type": type_ if entry.items else array.type + INDEX_TYPE_SUFFIX,
+            "type": array.chunk_type if entry.items else array.index_type,
             "queue": text(spec, "queue", "default"),
             "priority": integer(spec, "priority"),
             "payload": _payload(array, spec, entry),

@@ -63,7 +63,7 @@ def count_chunk(
     if _is_ended_by_an_item(outcome):
         too_large = adapts and not entry.suspect and _is_too_large(outcome, rest)
         return return_items(state, rest) if too_large else _suspect_items(state, rest, outcome)
-    stop = _store_reason(outcome)
+    stop = _stop_reason(outcome)
     if cancelled or stop:
         return _stop(return_items(state, rest), stop, outcome)
     if _is_untold(outcome):
@@ -78,13 +78,15 @@ def _count_index(state: ArrayState, entry: OpenChunkEntry, outcome: ChunkOutcome
         return replace(state, index=outcome.index, total=outcome.index.records)
     if outcome.reason == Reason.QUEUE_TIMEOUT:
         return state  # it has not been run: another one is cut
-    return _stop(state, ArrayReason.ITEMS_UNREADABLE, outcome)
+    return _stop(state, _stop_reason(outcome) or ArrayReason.ITEMS_UNREADABLE, outcome)
 
 
-def _store_reason(outcome: ChunkOutcome) -> ArrayReason | None:
-    """Return why no other chunk would fare better, where a file or store is to blame."""
+def _stop_reason(outcome: ChunkOutcome) -> ArrayReason | None:
+    """Return why no other chunk would fare better, where no item is to blame."""
     if outcome.phase is not Phase.DEAD_LETTER:
         return None
+    if outcome.reason == Reason.UNKNOWN_TYPE:
+        return ArrayReason.UNKNOWN_TYPE
     if outcome.error_type in RESULTS_NOT_STORED:
         return ArrayReason.RESULTS_NOT_STORED
     return ArrayReason.ITEMS_UNREADABLE if outcome.error_type in ITEMS_UNREADABLE else None

@@ -93,6 +93,9 @@ class ObservedArray:
     gate: ArrayGate | None = None
     """What keeps it from starting, if anything does; None once it has started."""
 
+    no_worker: str = ""
+    """Why nobody takes its chunks, if its queue has no worker that could."""
+
     def uid_of(self, entry: OpenChunkEntry) -> str | None:
         """Return the UID of a chunk's job, GONE, or None while it is not known to exist."""
         return entry.uid or self.created.get(entry.name)

@@ -27,6 +27,7 @@ class ArrayReason(StrEnum):
     NOT_BEFORE = "NotBefore"
     WAITING_FOR_DEPENDENCY = "WaitingForDependency"
     DEPENDENCY_FAILED = "DependencyFailed"
+    NO_WORKER = "NoWorker"
     SUSPENDED = "Suspended"
     CANCEL_REQUESTED = "CancelRequested"
     ITEMS_FAILED = "ItemsFailed"
@@ -35,9 +36,13 @@ class ArrayReason(StrEnum):
     PAYLOAD_TOO_LARGE = "PayloadTooLarge"
     ITEMS_UNREADABLE = "ItemsUnreadable"
     RESULTS_NOT_STORED = "ResultsNotStored"
+    UNKNOWN_TYPE = "UnknownType"
     REDRIVEN = "Redriven"
     REDRIVE_REFUSED = "RedriveRefused"
 
 
-STORE_REASONS: Final = frozenset({ArrayReason.ITEMS_UNREADABLE, ArrayReason.RESULTS_NOT_STORED})
-"""Reasons for which nothing more is cut, because of a file or store, until a person redrives."""
+STOP_REASONS: Final = frozenset(
+    {ArrayReason.ITEMS_UNREADABLE, ArrayReason.RESULTS_NOT_STORED, ArrayReason.UNKNOWN_TYPE}
+)
+"""Reasons for which nothing more is cut until a person redrives: no other chunk would fare better.
+A file, a store or the workers are to blame, and no item."""

@@ -24,7 +24,9 @@ from asyncjob.json_types import (
 )
 from asyncjob.lifecycle.arrays.chunks import (
     DEFAULT_PARALLELISM,
+    INDEX_TYPE_SUFFIX,
     ItemError,
+    chunk_type,
     read_item_error,
 )
 from asyncjob.lifecycle.arrays.item_index import (
@@ -90,6 +92,9 @@ class ArrayState:
 
     chunk_size: int | None = None
     """How many items the next chunks get, where the spec does not say."""
+
+    items_per_minute: int | None = None
+    expected_end_time: str | None = None
 
     @property
     def failed(self) -> int:
@@ -164,6 +169,22 @@ class ArrayView:
     def total(self) -> int:
         """Return the number of items; 0 until the index job has found those of a file."""
         return self.state.index.records if self.state.index else self.count
+
+    @property
+    def chunk_type(self) -> str:
+        """Return the type of its chunks."""
+        return chunk_type(self.type, has_results=bool(self.results_folder))
+
+    @property
+    def index_type(self) -> str:
+        """Return the type of the job that finds the records of its file."""
+        return self.type + INDEX_TYPE_SUFFIX
+
+    @property
+    def next_type(self) -> str:
+        """Return which of the two is next, or under way."""
+        counts = self.items_file is not None and self.state.index is None
+        return self.index_type if counts else self.chunk_type
 
     @property
     def gated(self) -> bool:
@@ -252,6 +273,8 @@ def _read_state(status: JsonObject, total: int) -> ArrayState:
         completion_time=opt_text(status, "completionTime"),
         index=read_index(status["index"]) if "index" in status else None,
         chunk_size=opt_integer(status, "chunkSize"),
+        items_per_minute=opt_integer(status, "itemsPerMinute"),
+        expected_end_time=opt_text(status, "expectedEndTime"),
     )
 
 
@@ -294,6 +317,8 @@ def state_to_json(state: ArrayState) -> dict[str, Json]:
         "errors": [error.to_json() for error in state.errors] or None,
         "generation": state.generation,
         "chunkSize": state.chunk_size,
+        "itemsPerMinute": state.items_per_minute,
+        "expectedEndTime": state.expected_end_time,
         "writer": state.writer or None,
         "claims": state.claims or None,
         "redrives": state.redrives or None,
