@@ -65,6 +65,9 @@ _OF_ARRAYS = {
     "array redriven": "an array was redriven",
     "array deleted": "an array was deleted while it ran",
     "chunk deleted by a person": "a person deleted a chunk",
+    "item skipped": "an item was skipped",
+    "array started after a wait": "an array started after it had waited for a time or for others",
+    "array that cannot start": "an array failed because of what it waited for",
 }
 _OF_CHILDREN = {
     "parked": "a parent was parked",

@@ -83,11 +83,16 @@ class ArrayRules:
     count: Callable[[str], None]
     broken: Broken
     _counted: dict[str, frozenset[int]] = field(default_factory=lambda: defaultdict(frozenset))
+    _skipped: dict[str, frozenset[int]] = field(default_factory=lambda: defaultdict(frozenset))
     _place: int = 0
 
     def is_counted(self, item: Item) -> bool:
         """Return whether an item counts as done."""
         return item[1] in self._counted[item[0]]
+
+    def is_skipped(self, item: Item) -> bool:
+        """Return whether an array skips an item."""
+        return item[1] in self._skipped[item[0]]
 
     def look(self) -> None:
         """Judge what has been stored of arrays since the last time."""
@@ -153,6 +158,7 @@ class ArrayRules:
             return
         name, uid = meta["name"], meta["uid"]
         before, now = places_of(was), places_of(status)
+        skipped = self._skipped[uid] = items_in(array["spec"]["items"].get("skip") or "")
         if now.twice:
             self.broken(ONE_PLACE, name, f"{sorted(now.twice)} are in several: {status}")
         if status.get("succeeded", 0) != len(now.counted):
@@ -161,13 +167,16 @@ class ArrayRules:
         again = self._counted[uid] - now.counted
         if again:
             self.broken(COUNTED, name, f"{sorted(again)} counted as done, and do so no more")
-        undone = {item for item in now.counted if (uid, item) not in self.runs.done}
+        undone = {item for item in now.counted - skipped if (uid, item) not in self.runs.done}
         if undone:
             self.broken(DONE, name, f"{sorted(undone)} count, and no handler has ended them")
         self._counted[uid] = now.counted
         self._check_failed(name, uid, before, now)
         self._check_end(name, status, now)
         self._count(was, status, before, now)
+        if skipped & now.counted - before.counted:
+            self.count("item skipped")
+        self._count_start(was, status)
 
     def _check_failed(self, name: str, uid: str, before: Places, now: Places) -> None:
         failed = now.failed - before.failed
@@ -203,6 +212,13 @@ class ArrayRules:
             self.count("chunk halved")
         if now.requeued - before.requeued and was.get("phase") == "Running":
             self.count("items of a lost chunk")
+
+    def _count_start(self, was: Object, status: Object) -> None:
+        waits = ("NotBefore", "WaitingForDependency")
+        if was.get("reason") in waits and status.get("generation", 0) > 0:
+            self.count("array started after a wait")
+        if status.get("reason") == "DependencyFailed" != was.get("reason"):
+            self.count("array that cannot start")
 
 
 def _array_of(job: Object) -> str:

@@ -8,8 +8,9 @@ from asyncjob.names import API_VERSION, ARRAY_LABEL, ARRAYS, GROUP, JOBS, collec
 from asyncjob.names import array_path as path_of
 from asyncjob_simulation.array_rules import ENDED
 from asyncjob_simulation.cluster import NAMESPACE
+from asyncjob_simulation.event_loop import FIRST_MOMENT
 from asyncjob_simulation.item_runs import ITEMS, ItemRuns
-from asyncjob_simulation.workload import PEOPLE, Workload
+from asyncjob_simulation.workload import PEOPLE, Workload, time_text
 
 Object = dict[str, Any]
 
@@ -21,6 +22,9 @@ _REDRIVE_SECONDS: Final = 20.0
 
 _OTHER_JOBS: Final = 3
 """One of so many jobs of other lives is beside the arrays."""
+
+_WAITING: Final = 0.25
+"""Share of the arrays, and of the jobs beside them, that start after an array or a job."""
 
 
 @dataclass
@@ -86,6 +90,9 @@ class ArrayWorkload(Workload):
         }
         if dice.happens(f"{name} chunk size left out", 0.3):
             del spec["chunkSize"]
+        if skipped := self._some(f"{name} skips", count, 0.4):
+            items["skip"] = ",".join(map(str, skipped))
+        self._add_waits(number, spec)
         if dice.happens(f"{name} may fail", 0.3):
             spec["maxFailed"] = dice.number(f"{name} may fail so many", 0, 3)
         if dice.happens(f"{name} kept", self.swarm.removed_early):
@@ -97,6 +104,33 @@ class ArrayWorkload(Workload):
             "spec": spec,
         }
         self.cluster.write(PEOPLE, "POST", collection_path(NAMESPACE, ARRAYS), body)
+
+    def _add_waits(self, number: int, spec: Object) -> None:
+        """Have an array wait for a time, another array, or a job."""
+        dice, name = self.dice, f"array {number}"
+        if dice.happens(f"{name} later", 0.2):
+            pause = dice.between(f"{name} not before", 0.0, 40.0)
+            spec["notBefore"] = time_text(self.cluster.loop.time() - FIRST_MOMENT + pause)
+        depends = []
+        if number and dice.happens(f"{name} after an array", _WAITING):
+            depends.append({"array": f"array-{dice.number(f'{name} on array', 0, number - 1)}"})
+        job = dice.number(f"{name} on job", 0, self.jobs - 1)
+        if dice.happens(f"{name} after a job", _WAITING) and not self._is_rare(job):
+            depends.append({"name": f"job-{job}"})
+        for dependency in depends:
+            dependency["outcome"] = dice.choice(f"{name} outcome", ("Succeeded", "Any", "Any"))
+        if depends:
+            spec["dependsOn"] = depends
+
+    def _add_relations(self, number: int, options: Object) -> None:
+        """Have some jobs wait for arrays."""
+        super()._add_relations(number, options)
+        dice, name = self.dice, f"job {number}"
+        if dice.happens(f"{name} after an array", _WAITING):
+            array = f"array-{dice.number(f'{name} on array', 0, 1)}"
+            outcome = dice.choice(f"{name} outcome of the array", ("Succeeded", "Any", "Any"))
+            others = options.get("dependsOn", [])
+            options["dependsOn"] = [*others, {"array": array, "outcome": outcome}]
 
     def _some(self, name: str, count: int, chance: float) -> list[int]:
         """Return some items, of a few arrays only."""

@@ -160,6 +160,8 @@ class Invariants:
         for resource in (QUEUES, CRON_JOBS, ARRAYS):
             for change in self._new_changes(resource):
                 self._history.take(resource, change)
+                if resource == ARRAYS and change.new is not None:
+                    self._on_array(change.new, change.old or {})
         problems = self.handlers.problems
         for promise, name, words in problems[self._problems_seen :]:
             self.broken(promise, name, words)
@@ -183,6 +185,13 @@ class Invariants:
             self._on_created(new)
         elif new.get("status") != old.get("status"):
             self._on_status(actor, new, old.get("status") or {}, new["status"])
+
+    def _on_array(self, array: Object, was: Object) -> None:
+        """Judge that an array starts after what it waits for; all else of arrays has its rules."""
+        starts = _generation(array) > 0 and _generation(was) == 0
+        for promise, words in self._gates.broken_by_start(array) if starts else ():
+            self.broken(promise, array["metadata"]["name"], words)
+        self._gates.take_array(array)
 
     def _on_status(self, actor: str, job: Object, was: Object, status: Object) -> None:
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
@@ -480,3 +489,8 @@ class Invariants:
             self.broken(f"the audit's rule {rule}", name, words)
         elapsed = self.loop.time() - FIRST_MOMENT
         self.recorder.note("simulation", f"ends after {elapsed:.1f} s")
+
+
+def _generation(array: Object) -> int:
+    """Return how many chunks of an array had been cut."""
+    return int((array.get("status") or {}).get("generation", 0))

@@ -38,6 +38,9 @@ class ItemRuns:
     is_counted: Callable[[Item], bool] = lambda _: False
     """Whether an item counts as done in the array."""
 
+    is_skipped: Callable[[Item], bool] = lambda _: False
+    """Whether an array skips an item."""
+
     def run_of(self, uid: str) -> RecordedCall:
         """Return the run of the chunk that an item is run in."""
         return self.calls.runs[uid][-1]
@@ -50,6 +53,9 @@ class ItemRuns:
         if self.is_counted(item) and is_current and not run.stood_still(self.calls.loop.time()):
             words = f"item {item[1]} is run in {run.process.name}, and has been counted"
             self.calls.problems.append(("what is counted is not run again", chunk.name, words))
+        if self.is_skipped(item):
+            words = f"item {item[1]} is run in {run.process.name}"
+            self.calls.problems.append(("what is skipped is not run", chunk.name, words))
         if self.begun[item] > 1:
             self.count("item again")
 

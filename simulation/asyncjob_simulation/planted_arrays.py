@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from asyncjob.lifecycle.arrays import counting
+from asyncjob.lifecycle.arrays import counting, skipped_items
+from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob_operator.controllers import array_evaluator
 from asyncjob_operator.core.arrays import decide
+from asyncjob_operator.core.arrays.gates import MAY_START
 from asyncjob_operator.core.arrays.snapshot import ArrayDecision, ControlChunks
 from asyncjob_simulation.planting import mutation, nothing
 from asyncjob_simulation.profiles import Profile
@@ -53,6 +55,18 @@ def chunks_stay_suspended() -> AbstractContextManager[object]:
 @mutation("all items of a chunk that ends by crashes fail", profile=Profile.ARRAYS)
 def innocents_fail() -> AbstractContextManager[object]:
     return patch.object(counting, "_is_ended_by_an_item", lambda _: False)
+
+
+@mutation("arrays start without what they wait for", profile=Profile.ARRAYS)
+def arrays_do_not_wait() -> AbstractContextManager[object]:
+    return patch.object(array_evaluator, "check_start", lambda *_: MAY_START)
+
+
+@mutation("items that are to be skipped are run all the same", profile=Profile.ARRAYS)
+def skipped_are_run() -> AbstractContextManager[object]:
+    return patch.object(
+        skipped_items, "_left", lambda _, state: ItemRanges.between(state.next, state.total)
+    )
 
 
 @mutation("an item that failed counts as done", profile=Profile.ARRAYS)

@@ -91,6 +91,7 @@ class ArrayParts(ProfileParts):
         self._runs = ItemRuns(self.calls, self.recorder.count)
         self._rules = ArrayRules(self.server, self._runs, self.recorder.count, self.broken)
         self._runs.is_counted = self._rules.is_counted
+        self._runs.is_skipped = self._rules.is_skipped
 
     def workload(self, *args: Any, **more: Any) -> Workload:
         """Return what people do."""

@@ -186,7 +186,7 @@ class Workload:
         dice, name = self.dice, f"job {number}"
         if dice.happens(f"{name} later", 0.15):
             at = dice.between(f"{name} at", 0.0, self.seconds)
-            options["notBefore"] = _time(at + dice.between(f"{name} not before", 0.0, 40.0))
+            options["notBefore"] = time_text(at + dice.between(f"{name} not before", 0.0, 40.0))
         if number and dice.happens(f"{name} depends", 0.15):
             other = dice.number(f"{name} on", max(0, number - 6), number - 1)
             outcome = dice.choice(f"{name} outcome", ("Succeeded", "Any"))
@@ -371,6 +371,6 @@ class Workload:
         self.cluster.write(PEOPLE, "PATCH", path, {"spec": spec})
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Return the true time so long after the beginning."""
     return format_timestamp(datetime.fromtimestamp(EPOCH + FIRST_MOMENT + seconds, UTC))

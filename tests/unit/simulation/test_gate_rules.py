@@ -24,6 +24,15 @@ class Versions:
         for phase in phases:
             self.rules.take(self._job(name, phase))
 
+    def tell_array(self, *phases: str) -> None:
+        for phase in phases:
+            self.rules.take_array(self._job(FIRST, phase))
+
+    def start(self, **spec: Any) -> list[str]:
+        """Return what is broken by the first chunk of an array that waits for the first one."""
+        array = {"spec": {"dependsOn": [{"array": FIRST, "outcome": self.outcome}], **spec}}
+        return [promise for promise, _ in self.rules.broken_by_start(array)]
+
     def claim(self) -> list[str]:
         job = self._job(AFTER, "Running")
         self.rules.take(job)
@@ -51,6 +60,41 @@ def test_a_job_is_let_through_once_what_it_depends_on_has_ended(
     versions.tell(FIRST, "Queued", phase)
     versions.tell(AFTER, "Pending", "Queued")
     assert versions.claim() == ["dependencies first"] * broken
+
+
+@pytest.mark.parametrize(
+    ("outcome", "phases", "broken"),
+    [
+        ("Any", ["Running", "Failed"], False),
+        ("Any", ["Running"], True),
+        ("Succeeded", ["Running", "Succeeded"], False),
+        ("Succeeded", ["Running", "Failed"], True),
+        ("Succeeded", [], True),
+    ],
+)
+def test_an_array_starts_once_what_it_depends_on_has_ended(
+    outcome: str, phases: list[str], broken: bool
+) -> None:
+    versions = Versions(outcome)
+    versions.tell(FIRST, "Running")  # a job of the name is another thing
+    versions.tell_array(*phases)
+    assert versions.start() == ["dependencies first"] * broken
+
+
+@pytest.mark.parametrize("seconds", [NEWS_SECONDS - 1, NEWS_SECONDS + 1])
+def test_a_redrive_of_an_array_may_be_learnt_of_late_but_not_for_good(seconds: float) -> None:
+    versions = Versions()
+    versions.tell_array("Failed", "Running")
+    versions.clock.now += seconds
+    assert versions.start() == ["dependencies first"] * (seconds > NEWS_SECONDS)
+
+
+@pytest.mark.parametrize("early", [CLOCK_TOLERANCE - 1, CLOCK_TOLERANCE + 1])
+def test_an_array_does_not_start_before_its_time(early: float) -> None:
+    versions = Versions()
+    time = datetime.fromtimestamp(versions.clock.now + early, UTC).isoformat()
+    broken = versions.start(notBefore=time, dependsOn=[])
+    assert broken == ["not before its time"] * (early > CLOCK_TOLERANCE)
 
 
 def test_a_dead_letter_that_is_redriven_holds_nobody_back_who_was_let_through() -> None:
