@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from asyncjob.json_types import JsonObject
+from asyncjob.lifecycle.transitions import StatusCounter
 from asyncjob.names import GROUP, JOBS
 from asyncjob.rules.job_policies import OWNERSHIP_POLICY
 from asyncjob.schema.manifests import manifests, mutating_manifests
@@ -51,6 +52,14 @@ def _without_rules(them: Manifests) -> Manifests:
     return _without_keywords(them, VALIDATIONS)
 
 
+def _zeros_stored(them: Manifests) -> Manifests:
+    """Have counters stored from the start."""
+    status = _parts(them)["status"]["properties"]
+    for name in (*StatusCounter, "redrives", "reruns"):
+        status[name]["default"] = 0
+    return them
+
+
 def _without_forms(them: Manifests) -> Manifests:
     return _without_keywords(them, "pattern", "format")
 
@@ -86,6 +95,7 @@ VARIANTS: Final[Mapping[str, Change]] = {
     UNTRACKED: _untracked,
     "with the policy of ownership alone": _ownership_alone,
     "without rules in the CRD": _without_rules,
+    "with counters stored as 0": _zeros_stored,
     "without patterns and formats": _without_forms,
     "without selectable fields": _without_selectors,
     "status owned field by field": _status_by_field,

@@ -96,7 +96,7 @@ func (c *connection) send(method, path, body string, step prepared) (int, []byte
 		return 0, nil, err
 	}
 	request.Header.Set("Authorization", step.token)
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", step.step.Accept)
 	request.Header.Set("Content-Type", step.step.ContentType)
 	request.Header.Set("User-Agent", step.step.UserAgent)
 	response, err := c.client.Do(request)

@@ -14,6 +14,7 @@ type Step struct {
 	Path        string `json:"path"`
 	ContentType string `json:"contentType"`
 	UserAgent   string `json:"userAgent"`
+	Accept      string `json:"accept"`
 	Token       string `json:"token"` // empty: that of the connection's identity
 	Body        string `json:"body"`
 }

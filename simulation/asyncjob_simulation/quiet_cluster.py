@@ -13,7 +13,7 @@ from unittest.mock import patch
 import orjson
 
 from asyncjob import WorkerApp
-from asyncjob.names import API_VERSION, JOBS, collection_path, job_path
+from asyncjob.names import API_VERSION, GROUP, JOBS, collection_path, job_path
 from asyncjob_operator.core.options import DecisionOptions, RetentionOptions
 from asyncjob_operator.settings import Settings as OperatorSettings
 from asyncjob_simulation.actors import SimulatedHeartbeat, WorkerAccesses, run_operator, run_worker
@@ -124,8 +124,10 @@ class QuietCluster:
             return
         name = obj["metadata"]["name"]
         self.written_jobs.add(name)
-        if "status" in obj:
-            self.last_status[name] = obj["status"]
+        # A worker asks for answers without the status.
+        stored = self.cluster.server.storage.get((GROUP, JOBS), (NAMESPACE, name)) or obj
+        if "status" in stored:
+            self.last_status[name] = stored["status"]
 
     def restart_operator(self) -> None:
         """Kill the operator; it is started again."""

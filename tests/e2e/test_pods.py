@@ -93,7 +93,7 @@ def test_a_killed_container_restarts_and_its_job_is_recovered(space: Space) -> N
     status = space.until_status(
         "long", lambda now: (now["attempt"], now["phase"]) == (2, "Running")
     )
-    assert status["crashes"] == 1
+    assert status.get("crashes", 0) == 1
     assert "WorkerCrashed" in [entry["reason"] for entry in status["history"]]
 
 
@@ -120,7 +120,7 @@ def test_a_deleted_pod_ends_in_good_order_and_gives_back_what_it_cannot_finish(
     charged = {name: status[name] for name in ("releases", "retries", "crashes")}
     assert charged == {"releases": 1, "retries": 0, "crashes": 0}
     short = space.until_phase("short", "Succeeded")
-    assert (short["attempt"], short["releases"]) == (1, 0)
+    assert (short["attempt"], short.get("releases", 0)) == (1, 0)
 
 
 def exit_codes(pod: Object, name: str) -> list[int]:

@@ -144,7 +144,7 @@ class _Session:
         orjson.dumps(body)
         return self._answers[path]
 
-    async def json_patch(self, _path: str, body: Any) -> Any:
+    async def json_patch(self, _path: str, body: Any, **_: Any) -> Any:
         orjson.dumps(body)
         return {}
 

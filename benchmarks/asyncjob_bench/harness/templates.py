@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from asyncjob.client.kubernetes.client import FIELD_MANAGER
 from asyncjob.json_types import JsonObject
+from asyncjob.kube.session import METADATA_TYPE
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder, claim_patch
 from asyncjob.lifecycle.phase_change import succeed
 from asyncjob.lifecycle.policy import PolicyLayer, resolve_policy
@@ -58,6 +59,7 @@ class Step:
     user_agent: str
     body: str
     token: str = ""
+    accept: str = JSON
 
     def to_json(self) -> dict[str, str]:
         """Return the generator's form."""
@@ -67,6 +69,7 @@ class Step:
             "path": f"{self.path}?fieldManager={self.user_agent}",
             "contentType": self.content_type,
             "userAgent": self.user_agent,
+            "accept": self.accept,
             "token": self.token,
             "body": self.body,
         }
@@ -104,7 +107,7 @@ def array(name: str, kind: str, count: int, **spec: Any) -> dict[str, Any]:
 def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:
     """Return the submitter's write."""
     path = collection_path(namespace, JOBS)
-    return Step("create", "POST", path, JSON, FIELD_MANAGER, _text(submitted), token)
+    return Step("create", "POST", path, JSON, FIELD_MANAGER, _text(submitted), token, METADATA_TYPE)
 
 
 def claim(namespace: str) -> Step:
@@ -119,7 +122,9 @@ def complete(namespace: str, submitted: dict[str, Any]) -> Step:
     moved = succeed(held.job, now=_PLACEHOLDER_TIME, result=dict(RESULT))
     body = outcome_patch(held, moved, held.status, None)
     path = job_status_path(namespace, NAME)
-    return Step("complete", "PATCH", path, JSON_PATCH, WORKER_MANAGER, _text(body))
+    return Step(
+        "complete", "PATCH", path, JSON_PATCH, WORKER_MANAGER, _text(body), accept=METADATA_TYPE
+    )
 
 
 def _claim_body() -> JsonObject:

@@ -43,7 +43,7 @@ async def a_payload_is_refused_by_the_handlers_schema(cluster: Cluster) -> list[
 async def failures_are_retried_until_one_attempt_succeeds(cluster: Cluster) -> list[Any]:
     job = await run(cluster, "fails", ["network", "value"], retryPolicy=SOON)
     assert job["status"]["result"] == "attempt 3"
-    assert (job["status"]["attempt"], job["status"]["retries"]) == (3, 2)
+    assert (job["status"]["attempt"], job["status"].get("retries", 0)) == (3, 2)
     return [job]
 
 
@@ -52,7 +52,7 @@ async def retries_are_exhausted(cluster: Cluster) -> list[Any]:
     policy = {**AT_ONCE, "maxRetries": 2}
     job = await run(cluster, "fails-sync", ["other"] * 5, retryPolicy=policy)
     assert why(job) == ("DeadLetter", "RetriesExhausted")
-    assert (job["status"]["attempt"], job["status"]["retries"]) == (3, 2)
+    assert (job["status"]["attempt"], job["status"].get("retries", 0)) == (3, 2)
     return [job]
 
 
@@ -116,7 +116,7 @@ async def no_retry_on_ends_a_category_at_once(cluster: Cluster) -> list[Any]:
     policy = {**AT_ONCE, "noRetryOn": ["Network"], "retryOn": ["Network", "Validation"]}
     job = await run(cluster, "fails", ["value", "network"], retryPolicy=policy)
     assert why(job) == ("DeadLetter", "NotRetryable")
-    assert (job["status"]["attempt"], job["status"]["retries"]) == (2, 1)
+    assert (job["status"]["attempt"], job["status"].get("retries", 0)) == (2, 1)
     return [job]
 
 

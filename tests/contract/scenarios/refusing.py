@@ -48,7 +48,7 @@ async def illegal_changes_of_the_spec_are_refused(cluster: Cluster) -> list[Any]
     ]
     await cluster.change("job", priority=7)
     await cluster.change("job", rerun=3)
-    job = await cluster.until("job", lambda status: status["reruns"] == 3)
+    job = await cluster.until("job", lambda status: status.get("reruns", 0) == 3)
     refused.append(await refusal(cluster.change("job", rerun=2)))
     await cluster.change("job", cancel=True)
     refused.append(await refusal(cluster.change("job", cancel=False)))

@@ -85,7 +85,11 @@ def test_every_kind_of_crash_by_the_operator(setup: ForbiddenSetup, reason: Reas
     status = by_operator(
         setup, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
     )
-    assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
+    assert (status["phase"], status.get("crashes", 0), status.get("retries", 0)) == (
+        "Retrying",
+        1,
+        0,
+    )
 
 
 def test_a_crash_of_the_handlers_process_by_its_worker(setup: ForbiddenSetup) -> None:
@@ -93,7 +97,11 @@ def test_a_crash_of_the_handlers_process_by_its_worker(setup: ForbiddenSetup) ->
     status = by_worker(
         setup, life, lambda view: phase_change.crash(view, reason, "", now=at(), jitter_sample=0.1)
     )
-    assert (status["phase"], status["crashes"], status["retries"]) == ("Retrying", 1, 0)
+    assert (status["phase"], status.get("crashes", 0), status.get("retries", 0)) == (
+        "Retrying",
+        1,
+        0,
+    )
 
 
 @pytest.mark.parametrize("decide", [lives.evicted, lives.overran, lives.crashed])
@@ -126,7 +134,7 @@ def test_a_hundred_and_one_evictions(setup: ForbiddenSetup) -> None:
         assert status["phase"] == ("Queued" if number <= 3 else "Retrying")
         if status["phase"] == "Retrying":
             by_operator(setup, life, lives.promoted)
-    assert life.status()["crashes"] == 1
+    assert life.status().get("crashes", 0) == 1
 
 
 def test_retries_up_to_the_last_and_then_the_dead_letter(setup: ForbiddenSetup) -> None:
@@ -146,7 +154,7 @@ def test_crashes_up_to_the_last_and_then_the_dead_letter(setup: ForbiddenSetup) 
     by_operator(setup, life, lives.promoted)
     life.claim()
     status = by_operator(setup, life, lives.crashed)
-    assert (status["phase"], status["crashes"]) == ("DeadLetter", 2)
+    assert (status["phase"], status.get("crashes", 0)) == ("DeadLetter", 2)
 
 
 def test_a_hundred_and_one_releases(setup: ForbiddenSetup) -> None:
@@ -158,7 +166,7 @@ def test_a_hundred_and_one_releases(setup: ForbiddenSetup) -> None:
         if status["phase"] == "Retrying":
             by_operator(setup, life, lives.promoted)
     status = life.status()
-    assert (status["releases"], status["crashes"], status["attempt"]) == (101, 1, 101)
+    assert (status.get("releases", 0), status.get("crashes", 0), status["attempt"]) == (101, 1, 101)
     assert (len(status["history"]), status["historyOmitted"]) == (20, 101 + 98 - 20)
 
 
@@ -167,7 +175,11 @@ def test_a_redrive_gives_fresh_budgets_and_a_second_one_too(setup: ForbiddenSetu
     for control in (1, 5):
         life.change_spec(redrive=control).object()
         status = by_operator(setup, life, lives.redriven)
-        assert (status["phase"], status["redrives"], status["retries"]) == ("Queued", control, 0)
+        assert (status["phase"], status.get("redrives", 0), status.get("retries", 0)) == (
+            "Queued",
+            control,
+            0,
+        )
         life.claim()
         by_worker(setup, life, lives.failed)
         by_operator(setup, life, lives.promoted)

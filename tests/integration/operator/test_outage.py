@@ -48,7 +48,7 @@ def test_the_operator_outlives_a_killed_api_server_and_goes_on(
         fragile_plane.start_apiserver()
         jobs.until_phase("scheduled", "Queued", within=25)
         jobs.until_phase("retrying", "Queued", within=25)
-        until(lambda: jobs.status("orphan")["crashes"] == 1, 25)
+        until(lambda: jobs.status("orphan").get("crashes", 0) == 1, 25)
         jobs.create("afterwards", cancel=True)
         jobs.until_phase("afterwards", "Cancelled", within=25)
         assert operator.process

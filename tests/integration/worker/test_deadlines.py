@@ -53,7 +53,11 @@ def test_the_handler_of_a_running_job_is_stopped_and_its_holder_ends_it(
     assert traces_of(limited, "running") == ["begun", "tidied"]
     assert status["history"][-1]["worker"].startswith("worker-0/")
     assert status["message"] == "not finished within deadlineSeconds, 3 s from its creation"
-    assert (status["retries"], status["crashes"], status["releases"]) == (0, 0, 0)
+    assert (status.get("retries", 0), status.get("crashes", 0), status.get("releases", 0)) == (
+        0,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ def test_a_parked_job_ends_where_it_stands_and_runs_no_code(
     limited.until_phase(name, phase)
     before = traces_of(limited, name)
     status = until_ended(limited, name)
-    assert (status["parks"], status["attempt"]) == (1, 1)
+    assert (status.get("parks", 0), status["attempt"]) == (1, 1)
     assert traces_of(limited, name) == before
 
 
@@ -97,7 +101,7 @@ def test_a_dead_letter_past_its_deadline_is_refused_a_redrive_in_words(
     limited.until_phase("dead", "DeadLetter")
     limited.patch("dead", {"spec": {"redrive": 1}})
     limited.until_status(
-        "dead", lambda status: status["redrives"] == 1 and status["phase"] == "DeadLetter"
+        "dead", lambda status: status.get("redrives", 0) == 1 and status["phase"] == "DeadLetter"
     )
     assert traces_of(limited, "dead") == ["failed", "failed"]
 
@@ -116,7 +120,7 @@ def test_a_dead_letter_past_its_deadline_is_refused_a_redrive_in_words(
     messages = until(refusal, 20, lambda: "an event")
     assert messages == [f"not redriven: the deadline of the job passed at {deadline}"]
     status = limited.status("dead")
-    assert (status["phase"], status["redrives"]) == ("DeadLetter", 1)
+    assert (status["phase"], status.get("redrives", 0)) == ("DeadLetter", 1)
     limited.cancel("dead")
     assert limited.until_phase("dead", "Cancelled")["reason"] == "Dismissed"
 
@@ -147,4 +151,4 @@ def test_the_operator_ends_a_job_whose_worker_was_killed(
         worker.kill()
         status = until_ended(ns, "lost")
         assert ns.trace() == ["begun lost 1"]
-        assert status["crashes"] <= 1
+        assert status.get("crashes", 0) <= 1

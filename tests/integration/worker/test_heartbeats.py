@@ -44,7 +44,7 @@ async def test_a_worker_whose_heartbeat_thread_has_died_gives_its_jobs_back_and_
         assert await people.running[0] is False
     status = await asyncio.to_thread(ns.status, "j")
     assert (status["phase"], status["reason"]) == ("Queued", "Released")
-    assert (status["releases"], status["crashes"]) == (1, 0)
+    assert (status.get("releases", 0), status.get("crashes", 0)) == (1, 0)
 
 
 async def test_a_heartbeat_that_took_effect_without_an_answer_costs_nothing(
@@ -72,7 +72,7 @@ async def test_a_heartbeat_that_took_effect_without_an_answer_costs_nothing(
         gate.set()
         (status,) = await all_done(ns, ["j"])
     assert not lost
-    assert (status["phase"], status["attempt"], status["crashes"]) == ("Succeeded", 1, 0)
+    assert (status["phase"], status["attempt"], status.get("crashes", 0)) == ("Succeeded", 1, 0)
 
 
 async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud(
@@ -106,7 +106,7 @@ async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud
     assert len(tries) >= 3
     assert [(entry["job"], entry["outcome"]) for entry in given_up] == [("j", "Succeeded")]
     assert after == before
-    assert (after["attempt"], after["crashes"], after["result"]) == (2, 1, "second")
+    assert (after["attempt"], after.get("crashes", 0), after["result"]) == (2, 1, "second")
 
 
 def failing(send: Any, cut_off: asyncio.Event) -> Any:

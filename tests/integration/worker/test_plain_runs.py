@@ -137,7 +137,11 @@ def test_a_payload_against_the_schema_is_a_dead_letter_at_once(ns: WorkerNamespa
     ns.worker()
     ns.create("j", "order", {"number": "x"})
     status = ns.until_phase("j", "DeadLetter")
-    assert (status["reason"], status["retries"], status["attempt"]) == ("InvalidPayload", 0, 1)
+    assert (status["reason"], status.get("retries", 0), status["attempt"]) == (
+        "InvalidPayload",
+        0,
+        1,
+    )
     assert "number" in status["message"]
 
 
@@ -201,7 +205,7 @@ def test_a_timeout_goes_through_the_retry_flow(ns: WorkerNamespace) -> None:
         "ExecutionTimeout",
         "BackoffElapsed",
     ]
-    assert status["retries"] == 1
+    assert status.get("retries", 0) == 1
 
 
 def test_a_handler_that_blocks_the_event_loop_costs_its_neighbours_nothing(

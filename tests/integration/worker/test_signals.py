@@ -62,7 +62,7 @@ def test_a_signal_after_the_park_wakes_the_job(
     send(woken, name, {"ok": True}, admin)
     status = woken.until_phase(name, "Succeeded", within=30)
     assert status["result"] == {"told": {"ok": True}, "by": admin, "attempt": 1}
-    assert (status["parks"], status["attempt"], status["retries"]) == (1, 2, 0)
+    assert (status.get("parks", 0), status["attempt"], status.get("retries", 0)) == (1, 2, 0)
     assert woken.trace(f"first {name}") == [f"first {name} 1"]
     assert len(woken.trace(f"second {name}")) == 1
 
@@ -89,7 +89,7 @@ def test_a_signal_that_comes_early_costs_no_park(
     woken.patch(name, {"spec": {"suspend": False}})
     status = woken.until_phase(name, "Succeeded", within=30)
     assert status["result"] == {"told": 7, "by": admin, "attempt": 1}
-    assert status["parks"] == 0
+    assert status.get("parks", 0) == 0
 
 
 @pytest.mark.parametrize("type_", KINDS)
@@ -102,7 +102,7 @@ def test_a_signal_that_does_not_come_raises_and_is_refused_from_then_on(
     assert parked["waits"]["go"]["until"] == parked["waiting"][0]["until"]
     status = woken.until_phase(name, "Succeeded", within=30)
     assert status["result"] == "late: signal 'go' has not come in time"
-    assert (status["waits"]["go"]["over"], status["parks"]) == (True, 1)
+    assert (status["waits"]["go"]["over"], status.get("parks", 0)) == (True, 1)
     assert woken.trace(f"second {name}") == []
 
 
@@ -190,4 +190,8 @@ def test_without_a_leader_that_wakes_the_slot_is_held_and_the_signal_is_looked_f
         assert running["phase"] == "Running"
         send(ns, "held", "now", admin)
         status = ns.until_phase("held", "Succeeded", within=30)
-        assert (status["parks"], status["attempt"], status["result"]["told"]) == (0, 1, "now")
+        assert (status.get("parks", 0), status["attempt"], status["result"]["told"]) == (
+            0,
+            1,
+            "now",
+        )

@@ -37,7 +37,7 @@ def test_three_steps_and_a_sleep_are_nine_writes(woken: WorkerNamespace) -> None
     status = woken.until_phase("nine", "Succeeded", within=30)
     # create, claim, two steps, park, promote, claim, a step, complete
     assert woken.writes() - before == Counter({"POST  201": 1, "PATCH status 200": 8})
-    assert (status["parks"], status["attempt"], status["retries"]) == (1, 2, 0)
+    assert (status.get("parks", 0), status["attempt"], status.get("retries", 0)) == (1, 2, 0)
     assert status["result"] == 1
     assert "waiting" not in status
     assert status["waits"]["nap"]["over"] is True
@@ -53,7 +53,7 @@ def test_plain_functions_sleep_in_a_thread_and_in_a_process(
     woken.create("nap", type_, SLEEP)
     woken.until_phase("nap", "Scheduled")
     status = woken.until_phase("nap", "Succeeded", within=30)
-    assert (status["parks"], status["result"]) == (1, 1)
+    assert (status.get("parks", 0), status["result"]) == (1, 1)
     assert woken.trace() == ["first nap 1", "second nap 1"]
 
 
@@ -88,4 +88,4 @@ def test_without_a_leader_that_wakes_the_slot_is_held_and_the_end_is_kept(
         running = ns.until_status("held", lambda status: "nap" in status.get("waits", {}))
         assert running["phase"] == "Running"
         status = ns.until_phase("held", "Succeeded", within=30)
-        assert (status["parks"], status["attempt"]) == (0, 1)
+        assert (status.get("parks", 0), status["attempt"]) == (0, 1)

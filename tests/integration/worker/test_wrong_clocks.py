@@ -28,7 +28,7 @@ def test_wrong_wall_clocks_cause_no_false_recovery_and_hide_no_true_one(
         ns.create(name, "wait", "go", leaseDurationSeconds=5, **AT_ONCE)
     for name in names:
         status = ns.until_status(name, lambda found: renewals(found) >= 4)
-        assert (status["attempt"], status["crashes"]) == (1, 0)
+        assert (status["attempt"], status.get("crashes", 0)) == (1, 0)
     holders = {ns.status(name)["lease"]["holder"] for name in names}
     assert holders == {"worker-0", "worker-1"}
     for worker in workers:
@@ -51,7 +51,7 @@ def test_a_wrong_wall_clock_costs_no_job_after_the_container_was_restarted(
     ns.until_status("j", lambda found: renewals(found) >= 4)
     ns.open("go")
     status = ns.until_phase("j", "Succeeded")
-    assert (status["attempt"], status["crashes"]) == (1, 0)
+    assert (status["attempt"], status.get("crashes", 0)) == (1, 0)
 
 
 def renewals(status: dict[str, Any]) -> int:

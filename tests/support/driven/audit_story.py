@@ -147,7 +147,7 @@ class Story:
         standby.until_leading(60)
         self._limits()
         self._arrays()
-        ns.until_status("frozen", lambda status: status["crashes"] == 1, 60)
+        ns.until_status("frozen", lambda status: status.get("crashes", 0) == 1, 60)
         # What a restart keeps from the recorder is a gap, and what lies in a gap is not judged.
         until(partial(self.is_recorded, history), 60, "the recorder", every=0.5)
         frozen.process.resume()
@@ -221,7 +221,7 @@ class Story:
             dead = jobs.submit("order", {"wrong": True}).id
             ns.until_phase(dead, "DeadLetter")
             jobs.redrive(dead)
-            ns.until_status(dead, lambda status: status["redrives"] == 1)
+            ns.until_status(dead, lambda status: status.get("redrives", 0) == 1)
             ns.until_phase(dead, "DeadLetter")
             jobs.cancel(dead)
         for number in range(2):

@@ -162,15 +162,15 @@ class HistoryBuilder:
         return self.move(name, "Succeeded", result={"digest": "r"}, progress={"percent": 100})
 
     def fail(self, name: str) -> Line:
-        retries = self.objects[name]["status"]["retries"] + 1
+        retries = self.objects[name]["status"].get("retries", 0) + 1
         return self.move(name, "Retrying", "HandlerFailed", retries=retries, error={"type": "E"})
 
     def expire(self, name: str) -> Line:
-        crashes = self.objects[name]["status"]["crashes"] + 1
+        crashes = self.objects[name]["status"].get("crashes", 0) + 1
         return self.move(name, "Retrying", "LeaseExpired", crashes=crashes)
 
     def release(self, name: str, reason: str = "Released") -> Line:
-        releases = self.objects[name]["status"]["releases"] + 1
+        releases = self.objects[name]["status"].get("releases", 0) + 1
         return self.move(name, "Queued", reason, releases=releases)
 
     def promote(self, name: str, *, admitted: bool = False) -> Line:

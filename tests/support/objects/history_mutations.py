@@ -171,7 +171,7 @@ def a_job_is_cancelled_for_a_deadline_that_lies_ahead(it: Evidence) -> None:
 @breaks(catalog.JOB_COUNTERS)
 def a_retry_costs_nothing(it: Evidence) -> None:
     was, now = it.transition("Running", "Retrying", "RetryRequested")
-    status(now)["retries"] = status(was)["retries"]
+    status(now)["retries"] = status(was).get("retries", 0)
 
 
 @breaks(catalog.JOB_HISTORY)

@@ -187,7 +187,7 @@ class ScriptedSession:
         on_send()
         return await self._answer(Call("merge_patch", path, body, params or {}))
 
-    async def json_patch(self, path: str, operations: Any) -> JsonObject:
+    async def json_patch(self, path: str, operations: Any, **_: Any) -> JsonObject:
         return await self._answer(Call("json_patch", path, operations))
 
     async def _answer(self, call: Call) -> JsonObject:

@@ -40,8 +40,9 @@ class LossySession(KubeSession):
     ) -> JsonObject:
         return self._maybe_lose(body, path, await super().merge_patch(path, body, params, **more))
 
-    async def json_patch(self, path: str, operations: Any) -> JsonObject:
-        return self._maybe_lose(operations, path, await super().json_patch(path, operations))
+    async def json_patch(self, path: str, operations: Any, **more: Any) -> JsonObject:
+        answer = await super().json_patch(path, operations, **more)
+        return self._maybe_lose(operations, path, answer)
 
     def _maybe_lose(self, body: Any, path: str, answer: JsonObject) -> JsonObject:
         if not path.endswith("/status"):

@@ -37,6 +37,7 @@ def test_a_variant_lacks_all_of_what_it_leaves_out(name: str, mark: str) -> None
     [
         ("status owned field by field", "x-kubernetes-map-type: atomic", -1),
         ("spec owned whole", "x-kubernetes-map-type: atomic", 1),
+        ("with counters stored as 0", "default: 0\n", 6),
         (
             "with the policy of ownership alone",
             "kind: ValidatingAdmissionPolicy\n",

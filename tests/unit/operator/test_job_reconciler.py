@@ -382,7 +382,7 @@ async def test_a_rerun_whose_creation_was_not_acknowledged_is_not_created_twice(
     harness.session.failures.clear()
     harness.observer.delay_rerun("uid-job", 0.0)
     await harness.act()
-    assert harness.status["reruns"] == 1
+    assert harness.status.get("reruns", 0) == 1
     assert job_path("ns", "job-r1") in harness.session.objects
     assert harness.recorder._queue.qsize() == 0
 
@@ -433,7 +433,7 @@ async def test_a_rerun_that_a_quota_refuses_holds_nothing_else_up(
     harness.observer.evaluate(UID)
     assert harness.wanted == {UID}
     await harness.act()
-    assert harness.status["reruns"] == 1
+    assert harness.status.get("reruns", 0) == 1
     harness.observer.evaluate(UID)
     assert harness.wanted == set()
 
@@ -495,7 +495,7 @@ async def test_a_signal_of_any_depth_is_not_in_the_way_of_a_rerun(
     harness.job(spec={"rerun": 1, "payload": nested(28), "signals": deep})
     reads_cut_at(harness, 31)
     await harness.act()
-    assert harness.status["reruns"] == 1
+    assert harness.status.get("reruns", 0) == 1
     [spec] = [one["spec"] for path, one in harness.session.objects.items() if path != JOB]
     assert spec["payload"] == nested(28)
     assert "signals" not in spec

@@ -130,7 +130,7 @@ async def test_a_failed_dependency_fails_an_array_which_waits_again_once_it_is_r
     await harness.pass_time(1)
     await harness.pass_time(1)
     assert harness.array_state("thumbs") == f"{WAITS}fetch"
-    assert status(harness)["redrives"] == 1
+    assert status(harness).get("redrives", 0) == 1
     assert "completionTime" not in status(harness)
     harness.end("fetch")
     await harness.pass_time(1)
@@ -147,7 +147,7 @@ async def test_an_array_that_is_redriven_before_what_it_depends_on_fails_once_mo
     await harness.pass_time(1)
     await harness.pass_time(1)
     assert harness.array_state("thumbs") == f"{FAILED}array fetch has failed (ItemsFailed)"
-    assert status(harness)["redrives"] == 1
+    assert status(harness).get("redrives", 0) == 1
     harness.store_array("fetch", "Succeeded")
     harness.ask_array("thumbs", redrive=2)
     await harness.pass_time(1)

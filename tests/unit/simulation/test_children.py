@@ -78,7 +78,7 @@ def test_more_parents_than_slots_wait_for_their_children_and_all_end() -> None:
 
     ends = played(families.app, story)
     assert {end["phase"] for end in ends.values()} == {"Succeeded"}
-    assert all(end["parks"] >= 1 for end in ends.values())
+    assert all(end.get("parks", 0) >= 1 for end in ends.values())
     assert [entry["phase"] for entry in ends["job"]["history"]] == ["Succeeded"]
     assert all(families.bodies[f"{name} before"] == 1 for name in names)
     assert all(families.bodies[f"{name} after"] == 1 for name in names)
@@ -111,7 +111,7 @@ def test_a_parked_parent_names_its_unfinished_children_and_its_end_is_theirs() -
         return await until(cluster, over)
 
     end = played(Families().app, story)
-    assert (end["result"], end["parks"], end["attempt"]) == ([0, 600, "DeadLetter"], 1, 2)
+    assert (end["result"], end.get("parks", 0), end["attempt"]) == ([0, 600, "DeadLetter"], 1, 2)
 
 
 def test_a_child_that_ends_as_its_parent_parks_is_never_missed() -> None:
@@ -125,9 +125,9 @@ def test_a_child_that_ends_as_its_parent_parks_is_never_missed() -> None:
 
         end = played(families.app, story)
         assert end["phase"] == "Succeeded"
-        assert end["parks"] <= 1  # a parent that is woken early would park again
+        assert end.get("parks", 0) <= 1  # a parent that is woken early would park again
         assert families.bodies["job before"] == families.bodies["job after"] == 1
-        parks[end["parks"]] += 1
+        parks[end.get("parks", 0)] += 1
     assert set(parks) == {0, 1}
 
 
@@ -146,7 +146,7 @@ def test_worker_and_operator_may_die_while_a_parent_waits(who: str) -> None:
         return await until(cluster, over)
 
     end = played(families.app, story)
-    assert (end["phase"], end["crashes"], end["result"]) == ("Succeeded", 0, [30, 30])
+    assert (end["phase"], end.get("crashes", 0), end["result"]) == ("Succeeded", 0, [30, 30])
     assert families.bodies["job before"] == families.bodies["job after"] == 1
 
 
@@ -163,7 +163,7 @@ def test_a_deleted_child_wakes_its_parent_which_submits_it_again() -> None:
         return await until(cluster, over)
 
     end = played(families.app, story)
-    assert (end["phase"], end["result"], end["crashes"]) == ("Succeeded", [60], 0)
+    assert (end["phase"], end["result"], end.get("crashes", 0)) == ("Succeeded", [60], 0)
 
 
 @pytest.mark.parametrize("cascade", [False, True])
@@ -206,4 +206,4 @@ def test_more_children_than_a_job_names_are_waited_for_in_turns() -> None:
 
     end = played(Families().app, story)
     assert end["result"] == [5] * 120
-    assert end["parks"] in (1, 2)
+    assert end.get("parks", 0) in (1, 2)

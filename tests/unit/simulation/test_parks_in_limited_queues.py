@@ -63,7 +63,7 @@ def test_a_parked_job_gives_its_place_back_and_waits_for_one_as_it_goes_on() -> 
         return await until(cluster, succeeded, "nap")
 
     end = played(app, story)
-    assert (end["result"], end["attempt"], end["parks"]) == (1, 2, 1)
+    assert (end["result"], end["attempt"], end.get("parks", 0)) == (1, 2, 1)
 
 
 def test_a_parked_job_gives_its_concurrency_key_back() -> None:
@@ -76,7 +76,7 @@ def test_a_parked_job_gives_its_concurrency_key_back() -> None:
         assert parked(await until(cluster, lambda _: True, "nap"))
         return await until(cluster, succeeded, "nap")
 
-    assert played(app, story)["parks"] == 1
+    assert played(app, story).get("parks", 0) == 1
 
 
 def test_who_goes_on_takes_a_place_but_nothing_of_the_rate() -> None:
@@ -97,7 +97,7 @@ def test_who_goes_on_takes_a_place_but_nothing_of_the_rate() -> None:
         return {**end, "third": third["attempt"]}
 
     end = played(app, story)
-    assert (end["parks"], end["third"]) == (1, 0)
+    assert (end.get("parks", 0), end["third"]) == (1, 0)
 
 
 def test_who_is_suspended_as_its_wait_ends_goes_on_without_a_start_as_well() -> None:
@@ -113,4 +113,4 @@ def test_who_is_suspended_as_its_wait_ends_goes_on_without_a_start_as_well() -> 
         return {**end, "held": held["phase"]}
 
     end = played(app, story)
-    assert (end["held"], end["parks"], end["attempt"]) == ("Pending", 1, 2)
+    assert (end["held"], end.get("parks", 0), end["attempt"]) == ("Pending", 1, 2)

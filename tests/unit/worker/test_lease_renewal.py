@@ -158,7 +158,7 @@ async def test_a_refused_token_fences_only_once_that_has_lasted(
 
 async def test_a_heartbeat_of_an_older_claim_holds_up_none_of_the_newer() -> None:
     class Silent(ScriptedSession):
-        async def json_patch(self, path: str, operations: Any) -> Any:
+        async def json_patch(self, path: str, operations: Any, **_: Any) -> Any:
             self.calls.append(Call("json_patch", path, operations))
             await asyncio.Event().wait()
 
@@ -205,7 +205,7 @@ async def test_a_heartbeat_whose_answer_was_lost_is_found_by_its_number(ours: He
 
 async def test_a_heartbeat_without_an_answer_is_given_up_after_a_third_of_the_lease() -> None:
     class Silent(ScriptedSession):
-        async def json_patch(self, *_: Any) -> Any:
+        async def json_patch(self, *_: Any, **__: Any) -> Any:
             await asyncio.Event().wait()
 
     ours = short_lease()

@@ -33,6 +33,9 @@ from asyncjob.kube.transport import (
 
 MERGE_PATCH_TYPE: Final = "application/merge-patch+json"
 JSON_PATCH_TYPE: Final = "application/json-patch+json"
+METADATA_TYPE: Final = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+"""For writes of whose answer nothing is used: the API server does not encode the whole object."""
+
 METADATA_LIST_TYPE: Final = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 """For lists of which only names, uids and labels are used: objects without spec and status."""
 
@@ -115,9 +118,11 @@ class KubeSession:
         """
         return await self._write("PATCH", path, body, MERGE_PATCH_TYPE, params, on_send=on_send)
 
-    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
-        """Apply a JSON Patch."""
-        return await self._write("PATCH", path, operations, JSON_PATCH_TYPE)
+    async def json_patch(
+        self, path: str, operations: Sequence[JsonObject], *, accept: str = _JSON
+    ) -> JsonObject:
+        """Apply a JSON Patch; `accept` may ask for an answer of metadata only."""
+        return await self._write("PATCH", path, operations, JSON_PATCH_TYPE, accept=accept)
 
     async def delete(self, path: str, body: Mapping[str, Json] | None = None) -> JsonObject:
         """Delete an object; the body may carry DeleteOptions with preconditions."""
@@ -198,10 +203,13 @@ class KubeSession:
         content_type: str,
         params: Params | None = None,
         *,
+        accept: str = _JSON,
         on_send: Callable[[], None] = ignore_send,
     ) -> JsonObject:
         query = {"fieldManager": self._field_manager, **(params or {})}
-        request = KubeRequest(method, path, query, encode(body), content_type, on_send=on_send)
+        request = KubeRequest(
+            method, path, query, encode(body), content_type, accept, on_send=on_send
+        )
         return await self._transport.send(request)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
 from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, Backoff
 from asyncjob.names import MAX_NAME_LENGTH
@@ -53,6 +54,16 @@ Key = Annotated[str, Field(min_length=1, max_length=256)]
 CategoryName = Annotated[str, Field(min_length=1, max_length=64)]
 Uid = Annotated[str, Field(max_length=64)]
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
+
+
+def _without_default(schema: JsonDict) -> None:
+    schema.pop("default", None)
+
+
+CountFromZero = Annotated[int, Field(ge=0, le=2_147_483_647, json_schema_extra=_without_default)]
+"""A count that is not stored as long as it is 0: the API server goes through each field that an
+object has, at each write of it."""
+
 Seconds = Annotated[int, Field(ge=0, le=315_360_000)]
 DelaySeconds = Annotated[float, Field(ge=0, le=MAX_DURATION_SECONDS)]
 

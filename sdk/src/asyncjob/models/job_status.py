@@ -12,6 +12,7 @@ from asyncjob.models.base import (
     CategoryList,
     CategoryName,
     Count,
+    CountFromZero,
     DelaySeconds,
     FreeJson,
     Model,
@@ -252,23 +253,23 @@ class AsyncJobStatus(Model):
     claim: Uid | None = None
     """Random id of the current or last claim."""
 
-    retries: Count = 0
-    """Retries after failures, since creation or the last redrive."""
+    retries: CountFromZero = 0
+    """Retries after failures, since creation or the last redrive. Absent: 0."""
 
-    crashes: Count = 0
-    """Attempts whose worker or process died, since creation or the last redrive."""
+    crashes: CountFromZero = 0
+    """Attempts whose worker or process died, since creation or the last redrive. Absent: 0."""
 
-    releases: Count = 0
-    """Attempts released unfinished, since creation or the last redrive."""
+    releases: CountFromZero = 0
+    """Attempts released unfinished, since creation or the last redrive. Absent: 0."""
 
-    parks: Count = 0
-    """Times the job has waited without a slot, since creation or the last redrive."""
+    parks: CountFromZero = 0
+    """Times the job has waited without a slot, since creation or the last redrive. Absent: 0."""
 
-    redrives: Count = 0
-    """The last value of spec.redrive acted on."""
+    redrives: CountFromZero = 0
+    """The last value of spec.redrive acted on. Absent: 0."""
 
-    reruns: Count = 0
-    """The last value of spec.rerun acted on."""
+    reruns: CountFromZero = 0
+    """The last value of spec.rerun acted on. Absent: 0."""
 
     next_attempt_time: Timestamp | None = None
     """Approximate time of the next attempt."""

@@ -8,7 +8,16 @@ from typing import Final
 
 from asyncjob.lifecycle.phases import Reason
 from asyncjob.lifecycle.transitions import TRANSITIONS, StatusCounter
-from asyncjob.rules.rule import Rule, StatusWrite, cel_list, unchanged, unchanged_json
+from asyncjob.rules.rule import (
+    Rule,
+    StatusWrite,
+    cel_list,
+    count,
+    grew,
+    same_count,
+    unchanged,
+    unchanged_json,
+)
 
 FAILURE_REASONS: Final = (Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.EXECUTION_TIMEOUT)
 """Reasons for which an attempt costs a retry."""
@@ -23,7 +32,7 @@ def _counter_rule(counter: StatusCounter, name: str) -> Rule:
     """Return the rule of a counter: it grows by one, on the transitions that name it."""
     targets = [transition.target for transition in TRANSITIONS if counter in transition.incremented]
     grows = (
-        f"now.{counter} == was.{counter} + 1 && was.phase == 'Running'"
+        f"{count(counter)} == {count(counter, 'was')} + 1 && was.phase == 'Running'"
         f" && now.phase in {cel_list(targets)}"
     )
     return Rule(
@@ -31,12 +40,13 @@ def _counter_rule(counter: StatusCounter, name: str) -> Rule:
         f"{name} grow by at most one, only from Running to {' or '.join(targets)}; a redrive, and "
         "nothing else, sets them to 0.",
         {
-            StatusWrite.CLAIM: unchanged(counter),
-            StatusWrite.PHASE_CHANGE: f"redriven ? now.{counter} == 0 : {unchanged(counter)} || "
-            f"({grows})",
-            StatusWrite.SAME_PHASE: unchanged(counter),
+            StatusWrite.CLAIM: same_count(counter),
+            StatusWrite.PHASE_CHANGE: f"redriven ? {count(counter)} == 0 : {same_count(counter)} "
+            f"|| ({grows})",
+            StatusWrite.SAME_PHASE: same_count(counter),
         },
-        f"'{counter} cannot go from ' + string(was.{counter}) + ' to ' + string(now.{counter})"
+        f"'{counter} cannot go from ' + string({count(counter, 'was')}) + ' to '"
+        f" + string({count(counter)})"
         " + ' with the phase going from ' + was.phase + ' to ' + now.phase",
     )
 
@@ -49,8 +59,8 @@ BUDGET_RETRIES_LEFT: Final = Rule(
     "budget.retries-left",
     "retries must not exceed effective.maxRetries.",
     {
-        StatusWrite.PHASE_CHANGE: "now.retries <= was.retries || now.retries <= "
-        "now.effective.maxRetries"
+        StatusWrite.PHASE_CHANGE: f"!({grew('retries')}) || "
+        f"{count('retries')} <= now.effective.maxRetries"
     },
 )
 BUDGET_RELEASE_COUNTED: Final = Rule(
@@ -58,20 +68,20 @@ BUDGET_RELEASE_COUNTED: Final = Rule(
     "A job that goes from Running to Queued has been released once more.",
     {
         StatusWrite.PHASE_CHANGE: "was.phase != 'Running' || now.phase != 'Queued'"
-        " || now.releases > was.releases",
+        f" || {grew('releases')}",
     },
 )
 BUDGET_PARK_COUNTED: Final = Rule(
     "budget.park-counted",
     "A job that goes from Running to Scheduled or Pending has been parked once more.",
-    {StatusWrite.PHASE_CHANGE: "!parked || now.parks > was.parks"},
+    {StatusWrite.PHASE_CHANGE: f"!parked || {grew('parks')}"},
 )
 BUDGET_SPENT: Final = Rule(
     "budget.spent",
     "Going from Running to Retrying costs a retry, a crash or a release.",
     {
-        StatusWrite.PHASE_CHANGE: "now.phase != 'Retrying' || now.retries > was.retries"
-        " || now.crashes > was.crashes || now.releases > was.releases",
+        StatusWrite.PHASE_CHANGE: f"now.phase != 'Retrying' || {grew('retries')}"
+        f" || {grew('crashes')} || {grew('releases')}",
     },
 )
 BUDGET_BY_REASON: Final = Rule(
@@ -80,11 +90,10 @@ BUDGET_BY_REASON: Final = Rule(
     "retry; "
     f"a crash ({', '.join(CRASH_REASONS)}) costs a crash.",
     {
-        StatusWrite.PHASE_CHANGE: "now.phase != 'Retrying' || now.retries + now.crashes + "
-        "now.releases"
-        " == was.retries + was.crashes + was.releases"
-        f" || ((now.retries > was.retries) == ({_REASON} in {cel_list(FAILURE_REASONS)})"
-        f" && (!({_REASON} in {cel_list(CRASH_REASONS)}) || now.crashes > was.crashes))",
+        StatusWrite.PHASE_CHANGE: "now.phase != 'Retrying'"
+        f" || ({same_count('retries')} && {same_count('crashes')} && {same_count('releases')})"
+        f" || (({grew('retries')}) == ({_REASON} in {cel_list(FAILURE_REASONS)})"
+        f" && (!({_REASON} in {cel_list(CRASH_REASONS)}) || {grew('crashes')}))",
     },
 )
 

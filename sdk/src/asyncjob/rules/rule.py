@@ -51,6 +51,21 @@ def unchanged(field: str) -> str:
     return f"now.?{field} == was.?{field}"
 
 
+def count(counter: str, status: str = "now") -> str:
+    """Return a counter of the status, which is absent as long as it is 0."""
+    return f"{status}.?{counter}.orValue(0)"
+
+
+def grew(counter: str) -> str:
+    """Return that a counter of the status is greater than it was."""
+    return f"{count(counter)} > {count(counter, 'was')}"
+
+
+def same_count(counter: str) -> str:
+    """Return that a counter of the status is as it was; absent and 0 are the same."""
+    return f"{count(counter)} == {count(counter, 'was')}"
+
+
 def unchanged_json(parent: str, field: str) -> str:
     """Return that free JSON is as it was; no schema tells the API server of its type."""
     old = {"now": "was", "spec": "spec_was"}[parent]

@@ -10,7 +10,16 @@ from typing import Final
 from asyncjob.lifecycle.phase_change import MAX_HISTORY_ENTRIES
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.transitions import TRANSITIONS, Transition, targets_of
-from asyncjob.rules.rule import Rule, StatusWrite, cel_list, cel_string, unchanged
+from asyncjob.rules.rule import (
+    Rule,
+    StatusWrite,
+    cel_list,
+    cel_string,
+    count,
+    grew,
+    same_count,
+    unchanged,
+)
 
 
 def _phase_pair(transition: Transition) -> str:
@@ -124,14 +133,14 @@ PRECONDITION_REDRIVE: Final = Rule(
     "A redrive sets redrives to spec.redrive, which must be greater than before; nothing else "
     "changes redrives.",
     {
-        StatusWrite.CLAIM: unchanged("redrives"),
-        StatusWrite.PHASE_CHANGE: "redriven ? now.redrives == spec.?redrive.orValue(0)"
-        f" && now.redrives > was.redrives : {unchanged('redrives')}",
-        StatusWrite.SAME_PHASE: unchanged("redrives"),
+        StatusWrite.CLAIM: same_count("redrives"),
+        StatusWrite.PHASE_CHANGE: f"redriven ? {count('redrives')} == spec.?redrive.orValue(0)"
+        f" && {grew('redrives')} : {same_count('redrives')}",
+        StatusWrite.SAME_PHASE: same_count("redrives"),
     },
 )
 _ACKNOWLEDGED: Final = (
-    f"{unchanged('reruns')} || (now.reruns > was.reruns && now.reruns == spec.?rerun.orValue(0))"
+    f"{same_count('reruns')} || ({grew('reruns')} && {count('reruns')} == spec.?rerun.orValue(0))"
 )
 PRECONDITION_RERUN: Final = Rule(
     "precondition.rerun",

@@ -189,7 +189,6 @@ def _raise_first(broken: Iterator[Rule] | list[Rule]) -> None:
         raise invalid_error(rule.message_text)
 
 
-_COUNTERS = ("attempt", "retries", "crashes", "releases", "parks", "redrives", "reruns")
 _CONFLICT = 409
 _NOT_FOUND = 404
 
@@ -259,7 +258,7 @@ class FakeJobStore:
         if name in self._records:
             raise AlreadyExistsError(f'asyncjobs "{name}" already exists', status=_CONFLICT)
         check_new_spec(name, spec)
-        fresh: dict[str, Json] = {"phase": Phase.QUEUED.value, **dict.fromkeys(_COUNTERS, 0)}
+        fresh: dict[str, Json] = {"phase": Phase.QUEUED.value, "attempt": 0}
         obj: JsonObject = {
             "apiVersion": API_VERSION,
             "kind": JOB_KIND,

@@ -22,6 +22,7 @@ from asyncjob.free_json import size_of
 from asyncjob.json_types import child, integer
 from asyncjob.kube import KubeSession, load_access
 from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob.kube.session import METADATA_TYPE
 from asyncjob_worker.clock import boottime, monotonic, now_text
 from asyncjob_worker.leases.heartbeat_lag import HeartbeatLag
 from asyncjob_worker.leases.held_job import FENCED_SECONDS, HandlerReport, HeldJob
@@ -229,7 +230,7 @@ class HeartbeatSender:
         body = renewal_patch(held, report, now_text())
         try:
             async with asyncio.timeout(_request_timeout(held, sent_at)):
-                await self._session.json_patch(held.status_path, body)
+                await self._session.json_patch(held.status_path, body, accept=METADATA_TYPE)
         except (ApiError, TimeoutError) as error:
             self._counts.failed += 1
             if isinstance(error, TimeoutError) or error.retryable:

@@ -16,6 +16,7 @@ from asyncjob.errors import ApiError, InvalidError, TooLargeError
 from asyncjob.json_types import Json, as_object, items, text
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import ExponentialBackoff
+from asyncjob.kube.session import METADATA_TYPE
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.clock import boottime
 from asyncjob_worker.leases.held_job import HeldJob
@@ -113,7 +114,7 @@ class _OutcomeWrite:
         report = self._held.unsaved_report() if self._with_report else None
         body = outcome_patch(self._held, self._outcome, self._status, report)
         try:
-            await self._session.json_patch(self._held.status_path, body)
+            await self._session.json_patch(self._held.status_path, body, accept=METADATA_TYPE)
         except ApiError as error:
             return await self._after_error(error)
         return WriteState.STORED
