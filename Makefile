@@ -186,6 +186,9 @@ bench-profile: $(STAMP) ## where operator, worker and API server spend their tim
 bench-prices: $(STAMP) ## what schema and rules cost the API server, one by one; four minutes (SCALE=small ONLY=variant)
 	@$(BENCH) prices $(call given,SCALE,--scale) $(call given,ONLY,--only)
 
+bench-versions: $(STAMP) ## what a job costs on other versions of Kubernetes and etcd, which are built first (KUBERNETES=1.37 SCALE=small)
+	@$(BENCH) versions $(call given,KUBERNETES,--kubernetes) $(call given,SCALE,--scale)
+
 bench-page: $(STAMP) ## show what was measured last on the page about performance
 	@$(BENCH) page --publish
 

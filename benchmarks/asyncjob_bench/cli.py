@@ -17,6 +17,8 @@ from asyncjob_bench.prices import UNCHANGED, VARIANTS, measure_variants
 from asyncjob_bench.scaling import CURVES, measure_curves
 from asyncjob_bench.stats.limits import LimitVerdict, check_limits, read_limits
 from asyncjob_bench.stats.results import Results
+from asyncjob_bench.versions import measure_versions
+from asyncjob_dev.binaries.resolver import other_versions
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.signals import unwind_on_signals
 
@@ -127,6 +129,17 @@ def prices(*, only: str | None, scale: str, out: Path) -> None:
     names = (UNCHANGED, only) if only and only != UNCHANGED else tuple(VARIANTS)
     with _shown_and_stored(out, store.PRICES, scale, ["prices"]) as results:
         results.curves["prices"] = measure_variants(SCALES[scale], click.echo, names)
+
+
+@main.command()
+@click.option("--kubernetes", type=click.Choice(other_versions()), help="This one only.")
+@SCALE
+@OUT
+def versions(*, kubernetes: str | None, scale: str, out: Path) -> None:
+    """Show what a job costs on other versions of Kubernetes and etcd, beside the pinned ones."""
+    names = [kubernetes] if kubernetes else other_versions()
+    with _shown_and_stored(out, store.VERSIONS, scale, ["versions", *names]) as results:
+        results.curves["versions"] = measure_versions(SCALES[scale], click.echo, names)
 
 
 @main.command("page")

@@ -71,7 +71,7 @@ Block = Callable[[], str]
 
 def blocks(results: Mapping[str, Results | None], runs: list[Results]) -> dict[str, Block]:
     """Return what fills each block, from the results by name and the runs side by side."""
-    run, curves, profile, priced, some = (results.get(name) for name in store.STORED)
+    run, curves, profile, priced, versions, some = (results.get(name) for name in store.STORED)
     return {
         "dates": _dates(results),
         "runs": _of_runs(runs),
@@ -89,6 +89,7 @@ def blocks(results: Mapping[str, Results | None], runs: list[Results]) -> dict[s
         "profile": _curve(profile, "api-server"),
         "profile.processes": _curve(profile, "processes"),
         "prices": _curve(priced, "prices"),
+        "versions": _curve(versions, "versions"),
         "plots": lambda: _plots([run, curves]),
     }
 

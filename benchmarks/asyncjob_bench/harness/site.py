@@ -15,6 +15,7 @@ from asyncjob_bench.harness.space import Space
 from asyncjob_bench.stats.exposition import Scrape
 from asyncjob_bench.stats.usage import Usage
 from asyncjob_dev.api import Api
+from asyncjob_dev.binaries import Resolver
 from asyncjob_dev.controlplane import DEFAULT_CONTROLLERS, ControlPlane, ControlPlaneOptions
 from asyncjob_dev.environment.components import MANIFESTS, install
 from asyncjob_dev.process import wait_until
@@ -105,11 +106,19 @@ class Site:
 
 @contextmanager
 def site(
-    *apiserver_flags: str, controllers: bool = True, manifests: Sequence[Path] = MANIFESTS
+    *apiserver_flags: str,
+    controllers: bool = True,
+    manifests: Sequence[Path] = MANIFESTS,
+    resolver: Resolver | None = None,
 ) -> Iterator[Site]:
-    """Run a control plane with CRDs, policies and roles in force."""
+    """Run a control plane with CRDs, policies and roles in force.
+
+    `resolver` finds its programs; by default those that are pinned.
+    """
     options = replace(OPTIONS, apiserver_flags=apiserver_flags, with_controller_manager=controllers)
-    with TemporaryDirectory(prefix="asyncjob-bench-") as folder, ControlPlane(options) as plane:
+    with TemporaryDirectory(prefix="asyncjob-bench-") as folder, ControlPlane(
+        options, resolver=resolver
+    ) as plane:
         install(plane, manifests)
         made = Site(plane, Path(folder))
         if controllers:
