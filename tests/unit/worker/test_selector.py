@@ -5,7 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from asyncjob_worker.claiming.partitions import PARTITIONS
-from asyncjob_worker.claiming.selector import ALONE_SECONDS, EMPTYING_SECONDS
+from asyncjob_worker.claiming.selector import (
+    ALONE_SECONDS,
+    EMPTYING_SECONDS,
+    UNKNOWN_DELAY_SECONDS,
+)
 from support.parts.claim_selector import ClaimSelectorHarness
 from support.parts.worker_parts import candidate
 
@@ -203,6 +207,19 @@ def test_an_excluded_type_is_never_waited_for() -> None:
     assert harness.selector.ready_at() is None
     assert harness.selector.done(picked)
     assert harness.selector.ready_at() is not None
+
+
+def test_as_long_as_no_claim_was_answered_the_owners_of_many_workers_have_more_time() -> None:
+    harness = ClaimSelectorHarness()
+    least = harness.backlog.takeover_delay
+    harness.selector.select()
+    assert harness.backlog.takeover_delay == least, "few workers see all jobs"
+    harness.backlog.reassign_sources({None: [0] * PARTITIONS}, 0)
+    harness.selector.select()
+    assert harness.backlog.takeover_delay == UNKNOWN_DELAY_SECONDS
+    harness.selector.record_claim(0.01, won=True)
+    harness.selector.select()
+    assert harness.backlog.takeover_delay == least
 
 
 def test_slow_claims_lengthen_the_takeover_delay_up_to_its_limit() -> None:

@@ -22,6 +22,10 @@ the worker whose turn it is can fail some times before others try. Chosen, not m
 MAX_TAKEOVER_DELAY_SECONDS = 2.0
 """Upper limit of the takeover delay that slow claims lead to."""
 
+UNKNOWN_DELAY_SECONDS: Final = 1.0
+"""Lower limit of the takeover delay, where jobs are shared out, until a claim has been answered: of
+many workers each would else lose its first jobs to their owners, if the API server is slow."""
+
 _ROUND_TRIP_WEIGHT = 0.2
 """Weight of the latest claim in the moving average of round trips: a third of a change is left
 after five claims (0.8⁵). Chosen, not measured."""
@@ -98,6 +102,8 @@ class ClaimSelector:
             return None
         now = self._selected_at = self._clock()
         self._backlog.set_priority_ageing(self._queue.priority_ageing_seconds, now)
+        if not self._round_trip and self._backlog.is_shared_out:
+            self._backlog.takeover_delay = max(self._min_takeover_delay, UNKNOWN_DELAY_SECONDS)
         for include_crashed in self._crashed_choices(now):
             if candidate := self._pop_allowed(now, include_crashed=include_crashed):
                 self._record_selected(candidate, now)
