@@ -73,6 +73,7 @@ def blocks(results: Mapping[str, Results | None], runs: list[Results]) -> dict[s
     """Return what fills each block, from the results by name and the runs side by side."""
     run, curves, profile, priced, versions, some = (results.get(name) for name in store.STORED)
     return {
+        "headline": _of(run, tables.headline),
         "dates": _dates(results),
         "runs": _of_runs(runs),
         "machine": _of(run, _machine),

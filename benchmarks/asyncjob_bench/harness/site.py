@@ -116,9 +116,10 @@ def site(
     `resolver` finds its programs; by default those that are pinned.
     """
     options = replace(OPTIONS, apiserver_flags=apiserver_flags, with_controller_manager=controllers)
-    with TemporaryDirectory(prefix="asyncjob-bench-") as folder, ControlPlane(
-        options, resolver=resolver
-    ) as plane:
+    with (
+        TemporaryDirectory(prefix="asyncjob-bench-") as folder,
+        ControlPlane(options, resolver=resolver) as plane,
+    ):
         install(plane, manifests)
         made = Site(plane, Path(folder))
         if controllers:

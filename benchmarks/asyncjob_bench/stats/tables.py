@@ -57,6 +57,28 @@ def figures(results: Results, limited: Iterable[str]) -> Lines:
     return lines
 
 
+HEADLINE: Final = (
+    ("asyncjob", "end_to_end_jobs_s", "jobs_s_per_api_core"),
+    ("its three writes, by a generator in Go", "raw_ceiling_jobs_s", "raw_jobs_s_per_api_core"),
+    ("the same writes without schema and rules", "bare_ceiling_jobs_s", "bare_jobs_s_per_api_core"),
+    ("native Jobs", "native_jobs_s", "native_jobs_s_per_api_core"),
+    ("procrastinate on PostgreSQL", "peer_postgres_jobs_s", ""),
+    ("items of an array of ours", "array_items_s", ""),
+)
+"""What the page begins with: whose rate, and the keys of the rate and of that per core."""
+
+
+def headline(results: Results) -> Lines:
+    """Return the rates of all that is compared, and those per core of the API server."""
+    found = results.medians
+    lines: Lines = [("What", "a second", "a second and core of the API server")]
+    for what, rate, per_core in HEADLINE:
+        if rate in found:
+            core = number(found[per_core]) if per_core in found else ""
+            lines.append((what, number(found[rate]), core))
+    return lines
+
+
 def _aim(limit: Limit) -> str:
     return "" if limit.aim is None else number(limit.aim)
 

@@ -8,6 +8,7 @@ import pytest
 from asyncjob_bench import page, store
 from asyncjob_bench.errors import BenchError
 from asyncjob_bench.page import NOT_MEASURED
+from asyncjob_bench.stats import tables
 from asyncjob_bench.stats.limits import read_limits
 from asyncjob_bench.stats.results import Results, Spread
 from asyncjob_dev.reference.blocks import names
@@ -45,7 +46,7 @@ def test_published_results_fill_tables_and_draw_plots(written: Path, tmp_path: P
     store.write(results(), shown, store.LATEST)
     assert page.refresh(only_check=False, page=written, shown=shown) == [written]
     text = written.read_text(encoding="utf-8")
-    assert "| native_ratio | ≥ 5 | 6 | 6.50 | 6.40 to 6.60 | aim reached |" in text
+    assert "| jobs_s_per_api_core | ≥ 100 | 120 | 130 | 128 to 132 | aim reached |" in text
     assert text.count(NOT_MEASURED) == 1
     assert "![rates](performance/rates.svg)" in text
     assert (shown / "rates.svg").exists()
@@ -60,7 +61,7 @@ def test_only_whole_runs_on_a_quiet_machine_are_published(tmp_path: Path) -> Non
     small.run["scale"] = "small"
     failed = results()
     failed.failed["peer"] = "broke off"
-    for unfit in (small, failed, results(foreign_share=(0.06,)), results(native_ratio=())):
+    for unfit in (small, failed, results(foreign_share=(0.06,)), results(jobs_s_per_api_core=())):
         store.write(unfit, out, store.LATEST)
         with pytest.raises(BenchError, match="on a quiet machine"):
             page.publish(out, shown)
@@ -95,22 +96,22 @@ def test_a_run_of_some_parts_stands_beside_the_last_whole_one(
         "| parked_requests | = 0 |  | 0 |  | met |"
     ]
     assert "| parts | parked |" in text
-    assert "native_ratio" not in text
+    assert "jobs_s_per_api_core" not in text
 
 
 def test_the_last_three_complete_quiet_runs_stand_side_by_side(
     written: Path, tmp_path: Path
 ) -> None:
     out, shown = tmp_path / "out", tmp_path / "shown"
-    for day, native, others in (
-        (1, (6.1,), 0.01),
-        (2, (6.2,), 0.01),
-        (3, (6.3,), 0.5),
+    for day, rate, others in (
+        (1, (121.0,), 0.01),
+        (2, (122.0,), 0.01),
+        (3, (123.0,), 0.5),
         (4, (), 0.01),
-        (5, (6.5,), 0.01),
-        (6, (4.6,), 0.01),
+        (5, (125.0,), 0.01),
+        (6, (96.5,), 0.01),
     ):
-        run = results(native_ratio=native, foreign_share=(others,))
+        run = results(jobs_s_per_api_core=rate, foreign_share=(others,))
         run.run["began"] = f"2026-01-0{day}T00:00:00+00:00"
         store.write(run, out, store.LATEST)
     (out / "runs" / f"2026-01-07-{store.LATEST}").write_text("{}", encoding="utf-8")
@@ -118,7 +119,7 @@ def test_the_last_three_complete_quiet_runs_stand_side_by_side(
     page.publish(out, shown)
     page.refresh(only_check=False, page=written, shown=shown)
     text = written.read_text(encoding="utf-8")
-    assert "| native_ratio | ≥ 5 | 6 | 6.20 | 6.50 | **4.60** |" in text
+    assert "| jobs_s_per_api_core | ≥ 100 | 120 | 122 | 125 | **96.5** |" in text
     assert [day for day in range(1, 7) if f"2026-01-0{day}" in text] == [2, 5, 6]
 
 
@@ -145,3 +146,12 @@ def test_the_page_in_the_repository_is_up_to_date() -> None:
 
 def test_what_is_measured_is_left_alone_by_what_is_generated() -> None:
     assert names(TEXT) == []
+
+
+def test_the_page_begins_with_rates_and_those_per_core_of_the_api_server() -> None:
+    assert tables.headline(results()) == [
+        ("What", "a second", "a second and core of the API server"),
+        ("asyncjob", "205", "130"),
+        ("its three writes, by a generator in Go", "260", ""),
+        ("native Jobs", "32", ""),
+    ]
