@@ -4,6 +4,7 @@ The page shows a copy of results that somebody has published from a quiet machin
 the last runs side by side.
 """
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -146,7 +147,8 @@ MARK: Final = "measured"
 def publish(out: Path, shown: Path = store.SHOWN) -> None:
     """Copy what was measured last to where the page takes it from.
 
-    A run of some parts is shown beside the last whole one. Raises BenchError where a run was
+    A run of some parts is shown beside the last whole one, with what runs of other parts before it
+    have measured. Raises BenchError where a run was
     small, or the machine was not quiet.
     """
     found = [name for name in store.STORED if (out / name).exists()]
@@ -157,10 +159,36 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     for name in found:
         _require_publishable(out / name)
     shown.mkdir(exist_ok=True)
+    kept = _read_results(shown / store.SOME_PARTS)
     for name in found:
         shutil.copyfile(out / name, shown / name)
+    if kept and store.SOME_PARTS in found:
+        _keep_others(kept, shown)
     if store.LATEST in found:  # else the runs that are shown stay, with the last of them
         copy_last_runs(out, shown)
+
+
+def _keep_others(before: Results, shown: Path) -> None:
+    """Keep what an earlier run of other parts has measured, and say when that was."""
+    now = store.read(shown / store.SOME_PARTS)
+    parts = [part for part in before.run["parts"] if part not in now.run["parts"]]
+    if now.run["began"] == before.run["began"]:
+        earlier = before.run.get("measured earlier", "")
+    else:
+        said = f"{', '.join(parts)}: {before.run['began']}" if parts else ""
+        earlier = "; ".join(filter(None, (before.run.get("measured earlier"), said)))
+    if not earlier:
+        return
+    others = {key: it for key, it in before.spreads.items() if key not in now.spreads}
+    kept = Results(
+        run=now.run | {"measured earlier": earlier},
+        spreads=others | now.spreads,
+        cpu=now.cpu,
+        proofs=now.proofs,
+        curves=now.curves,
+    )
+    text = json.dumps(kept.to_json(), indent=2, ensure_ascii=False) + "\n"
+    (shown / store.SOME_PARTS).write_text(text, encoding="utf-8")
 
 
 def _is_of_some_parts(out: Path) -> bool:

@@ -43,7 +43,7 @@ class Flow:
         """Return, over all jobs, the attempts, and what was charged for them."""
         names = ("attempt", "retries", "crashes", "releases")
         latest = [job["status"] for job in self.jobs.latest.values()]
-        return Counter({name: sum(status[name] for status in latest) for name in names})
+        return Counter({name: sum(status.get(name, 0) for status in latest) for name in names})
 
     def lease_periods(self) -> list[LeasePeriod]:
         """Return every attempt."""

@@ -13,7 +13,7 @@ async def a_job_resumes_from_its_checkpoint_after_a_crash(cluster: Cluster) -> l
     await cluster.crash_worker_of("job")
     job = await cluster.until("job", phase("Succeeded"))
     counters = ("attempt", "crashes", "retries", "releases")
-    assert [job["status"][name] for name in counters] == [2, 1, 0, 0]
+    assert [job["status"].get(name, 0) for name in counters] == [2, 1, 0, 0]
     assert job["status"]["result"]["resumed"] == {"done": 3, "deep": {"null": None}}
     return [job]
 
@@ -39,7 +39,7 @@ async def a_draining_worker_gives_the_job_back(cluster: Cluster) -> list[Any]:
     await cluster.drain_worker_of("job")
     job = await cluster.until("job", phase("Succeeded"))
     counters = ("attempt", "crashes", "retries", "releases")
-    assert [job["status"][name] for name in counters] == [2, 0, 0, 1]
+    assert [job["status"].get(name, 0) for name in counters] == [2, 0, 0, 1]
     return [job]
 
 

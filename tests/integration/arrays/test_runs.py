@@ -45,7 +45,8 @@ def test_kubectl_waits_for_an_array_and_shows_it(arrays: Arrays) -> None:
     kubectl("wait", namespace, "--for=condition=Complete", "aa/shown", "--timeout=40s")
     printed = kubectl("get", namespace, "aa").stdout
     assert printed.splitlines()[0].split() == [
-        *("NAME", "PHASE", "TYPE", "TOTAL", "SUCCEEDED", "FAILED", "OPEN", "PROGRESS", "AGE")
+        *("NAME", "PHASE", "TYPE", "TOTAL", "SUCCEEDED", "FAILED", "OPEN", "PROGRESS"),
+        *("PER-MINUTE", "AGE"),
     ]
     assert printed.splitlines()[1].split()[:7] == [
         *("shown", "Succeeded", "threaded", "20", "20", "0", "0")

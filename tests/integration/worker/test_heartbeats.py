@@ -53,9 +53,9 @@ async def test_a_heartbeat_that_took_effect_without_an_answer_costs_nothing(
     lost = 2
     send = KubeSession.json_patch
 
-    async def lossy(self: KubeSession, path: str, operations: Any) -> Any:
+    async def lossy(self: KubeSession, path: str, operations: Any, **more: Any) -> Any:
         nonlocal lost
-        answer = await send(self, path, operations)
+        answer = await send(self, path, operations, **more)
         is_renewal = any(item["path"] == "/status/lease/renewals" for item in operations)
         if is_renewal and lost:
             lost -= 1
@@ -112,9 +112,9 @@ async def test_a_result_is_tried_until_the_lease_is_lost_and_then_given_up_aloud
 def failing(send: Any, cut_off: asyncio.Event) -> Any:
     """Return a request that gets no answer, and has no effect, while cut off."""
 
-    async def maybe(self: KubeSession, *arguments: Any) -> Any:
+    async def maybe(self: KubeSession, *arguments: Any, **more: Any) -> Any:
         if cut_off.is_set():
             raise UnknownOutcomeError("cut off")
-        return await send(self, *arguments)
+        return await send(self, *arguments, **more)
 
     return maybe

@@ -54,9 +54,9 @@ def test_the_table_of_bars_shows_limit_aim_median_spread_and_verdict() -> None:
     found = results(end_to_end_ratio=(0.6, 0.69, 0.8))
     verdicts = check_limits(read_limits(store.LIMITS, "bars"), found.medians)
     lines = {line[0]: line[1:] for line in tables.bars(verdicts, found)}
-    assert lines["end_to_end_ratio"] == ("≥ 0.7", "0.800", "0.690", "0.600 to 0.800", "MISSED")
+    assert lines["end_to_end_ratio"] == ("≥ 0.75", "0.850", "0.690", "0.600 to 0.800", "MISSED")
     assert lines["writes_per_job"] == ("= 3", "", "3", "", "met")
-    assert lines["orphans_requeued_s"] == ("≤ 15 s", "5", "4.50", "", "aim reached")
+    assert lines["orphans_requeued_s"] == ("≤ 7 s", "5", "4.50", "", "aim reached")
 
 
 def test_a_part_that_is_missing_is_shown_with_its_reason() -> None:
