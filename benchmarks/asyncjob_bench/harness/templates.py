@@ -107,7 +107,7 @@ def array(name: str, kind: str, count: int, **spec: Any) -> dict[str, Any]:
 def create(namespace: str, token: str, submitted: dict[str, Any]) -> Step:
     """Return the submitter's write."""
     path = collection_path(namespace, JOBS)
-    return Step("create", "POST", path, JSON, FIELD_MANAGER, _text(submitted), token, METADATA_TYPE)
+    return Step("create", "POST", path, JSON, FIELD_MANAGER, _text(submitted), token)
 
 
 def claim(namespace: str) -> Step:

@@ -167,6 +167,9 @@ async def illegal_changes_of_an_array_are_refused(cluster: Cluster) -> list[Any]
     ]
     await cluster.change_array("array", cancel=True)
     refused.append(await refusal(cluster.change_array("array", cancel=False)))
+    await cluster.create_array("failed", "picky-item", [["fails"]])
+    await cluster.until_array("failed", ended)
+    refused.append(await refusal(cluster.change_array("failed", cancel=True)))
     return [*refused, await cluster.until_array("array", phase("Cancelled"))]
 
 

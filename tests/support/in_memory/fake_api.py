@@ -193,6 +193,7 @@ class FakeApi(MemoryConnection):
             dict(call.params),
             orjson.dumps(call.body),
             call.content_type,
+            accept=call.accept,
             token=self.server.admin_token,
         )
         response = self.server.handle(request)

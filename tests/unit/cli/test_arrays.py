@@ -469,3 +469,14 @@ def test_names_of_arrays_are_offered(shell: Shell) -> None:
     shell.jobs.all_arrays["thumbs"] = running()
     assert shell.ok("__complete", "array", "get", "th").split() == ["thumbs", ":4"]
     assert shell.ok("__complete", "array", "list", "--phase", "f").split() == ["Failed", ":4"]
+
+
+def test_a_wait_without_a_terminal_says_that_no_worker_takes_it(shell: Shell) -> None:
+    waits = an_array("thumbs", "Running", open_chunks=2)
+    told = an_array(
+        "thumbs", "Running", open_chunks=2, reason="NoWorker", message="queue default has no worker"
+    )
+    over = an_array("thumbs", "Succeeded", succeeded=1000, percent=100)
+    shell.jobs.array_script["thumbs"] = [waits, told, told, over]
+    result = shell("array", "submit", "thumb", "--count=1000", "--name=thumbs", "--wait")
+    assert "queue default has no worker" in result.stderr

@@ -223,8 +223,8 @@ def test_while_it_goes_on_the_rate_and_the_end_are_those_that_the_operator_has_m
     array = info(succeeded=4, failed=1, itemsPerMinute=30, expectedEndTime=end)
     assert items_per_second(array, NOW) == pytest.approx(0.5)
     assert seconds_left(array, NOW) == pytest.approx(30.0)
-    late = info(succeeded=4, itemsPerMinute=0, expectedEndTime="2026-01-01T00:00:00Z")
-    assert (items_per_second(late, NOW), seconds_left(late, NOW)) == (0.0, 0.0)
+    late = info(succeeded=4, itemsPerMinute=30, expectedEndTime="2026-01-01T00:00:00Z")
+    assert (items_per_second(late, NOW), seconds_left(late, NOW)) == (0.5, None)
 
 
 def test_items_that_were_done_before_say_nothing_about_the_rate() -> None:

@@ -175,9 +175,12 @@ def test_a_quote_within_a_field_begins_nothing_wherever_the_file_is_cut() -> Non
 
 def test_a_header_may_have_64_kib() -> None:
     longest = b"a," + b"b" * (64 * 1024 - 2)
-    assert [len(column) for column in read_header(longest)] == [1, 64 * 1024 - 2]
+    assert [len(column) for column in read_header(Record(0, len(longest), longest))] == [
+        1,
+        64 * 1024 - 2,
+    ]
     with pytest.raises(RecordError, match="has 65537 bytes, at most 65536 may be"):
-        read_header(longest + b"b")
+        read_header(Record(0, len(longest) + 1, longest + b"b"))
 
 
 def test_of_a_record_that_is_too_long_people_read_where_and_how_long_it_is() -> None:
@@ -190,4 +193,4 @@ def test_of_a_record_that_is_too_long_people_read_where_and_how_long_it_is() -> 
 
 def test_of_a_header_with_a_name_twice_people_read_which() -> None:
     with pytest.raises(RecordError, match="of the name 'b'"):
-        read_header(b"a,b,c,b\n")
+        read_header(Record(0, 8, b"a,b,c,b\n"))

@@ -34,6 +34,11 @@ from asyncjob.lifecycle.arrays.records import (
 FIELDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=6)
 
 
+def record_of(data: bytes) -> Record:
+    """Return the first record of a file."""
+    return Record(0, len(data), data)
+
+
 def split(data: bytes, format_: RecordFormat, block: int, **options: Any) -> list[Record]:
     splitter = RecordSplitter(format_, **options)
     found: list[Record] = []
@@ -104,7 +109,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_record() -> None:
 
 
 def test_a_row_goes_by_the_names_of_the_columns() -> None:
-    columns = read_header(b'name,"the, size"\r\n')
+    columns = read_header(record_of(b'name,"the, size"\r\n'))
     assert read_record(0, Record(0, 9, b'"a\nb",3\n'), columns) == {
         "name": "a\nb",
         "the, size": "3",
@@ -135,7 +140,7 @@ def test_a_row_that_cannot_be_read_is_named(row: bytes, message: str) -> None:
 )
 def test_a_header_that_is_of_no_use_is_refused(header: bytes, message: str) -> None:
     with pytest.raises(RecordError, match=message):
-        read_header(header)
+        read_header(record_of(header))
 
 
 def test_the_name_of_a_file_says_its_format() -> None:
@@ -203,3 +208,14 @@ def test_a_chunk_knows_where_each_of_its_ranges_begins() -> None:
         4000,
     ]
     assert read_chunk_file(file.to_json()) == file
+
+
+def test_a_field_of_csv_may_be_as_long_as_a_record() -> None:
+    data = b"1," + b"x" * (1024 * 1024 - 3) + b"\n"
+    row = read_record(0, Record(10, 10 + len(data), data), ("a", "b"))
+    assert row == {"a": "1", "b": "x" * (1024 * 1024 - 3)}
+
+
+def test_a_header_without_an_end_is_refused_by_its_size() -> None:
+    with pytest.raises(RecordError, match="the header has 300000000 bytes, at most 65536 may be"):
+        read_header(Record(0, 300_000_000, None))

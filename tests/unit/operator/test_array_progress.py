@@ -113,7 +113,7 @@ def test_an_expected_end_beyond_all_times_can_be_stored() -> None:
     array = read_array(stored(GOING, items={"count": 10**7}))
     state = replace(GOING, total=10**7, succeeded=1, next=1)
     rate = measure([CountSample(0, 0)], array, state, at(10**6))
-    assert rate == Progress(0, "9999-12-31T23:59:59.000Z")
+    assert rate == Progress(None, "9999-12-31T23:59:59.000Z")
 
 
 def ending(state: ArrayState, now: float, *, succeeded: str) -> ArrayState:

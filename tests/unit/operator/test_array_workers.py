@@ -12,6 +12,7 @@ from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import next_state
 from asyncjob_operator.core.arrays.idle import IdleCheck, check_workers
+from asyncjob_operator.core.arrays.progress import REST_SECONDS, CountSample
 from asyncjob_operator.core.arrays.snapshot import WriteArrayStatus
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.workers import UnservedType
@@ -75,6 +76,11 @@ def checked(
 )
 def test_what_is_told_of_an_array_that_nobody_takes(found: IdleCheck, expected: IdleCheck) -> None:
     assert found == expected
+
+
+def test_a_plain_handler_of_the_type_is_told_of_as_such() -> None:
+    found = checked(unserved=replace(UNSERVED, listed_types=("a", "thumb")))
+    assert found.message.endswith("one has a plain handler of the name, not an @app.item_handler")
 
 
 def test_handlers_that_store_no_results_are_not_enough_for_an_array_that_keeps_them() -> None:
@@ -192,9 +198,29 @@ def test_workers_without_the_item_handler_are_told_of_with_what_they_list(
     watched.pass_time("thumb", "resize/items")
     assert watched.said == (
         ArrayReason.NO_WORKER,
-        "no live worker of queue default has an item handler for thumb; 1 live worker lists "
-        "resize/items, thumb",
+        "no live worker of queue default has an item handler for thumb; one has a plain handler of "
+        "the name, not an @app.item_handler",
     )
+
+
+def test_how_long_nothing_ran_is_no_part_of_the_rate(watched: Watched) -> None:
+    [key] = watched.evaluator._views
+    memory = watched.evaluator.memory_of(read_array(watched.array))
+    assert memory.samples == [CountSample(100.0, 0)]
+    watched.now += REST_SECONDS + 3600
+    watched.see_chunk("Running")
+    assert memory.samples == [CountSample(watched.now, 0)]
+    watched.see_chunk("Queued")
+    watched.now += REST_SECONDS - 1
+    watched.see_chunk("Running")
+    assert memory.samples == [CountSample(watched.now - REST_SECONDS + 1, 0)], key
+
+
+def test_beside_the_reason_there_is_no_rate(watched: Watched) -> None:
+    state = replace(GOING, items_per_minute=7, expected_end_time="2026-01-01T00:00:00Z")
+    told = next_state(snapshot(state, chunk(1), no_worker="nobody"), at(5))
+    assert (told.items_per_minute, told.expected_end_time) == (None, None)
+    assert watched.said == (None, "")
 
 
 def test_nothing_is_told_while_a_worker_with_the_item_handler_is_busy(watched: Watched) -> None:

@@ -24,7 +24,10 @@ from asyncjob_dev.proofs.rules.step_promises import STEPS
 
 STORED = read_file()
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "proof.md"
-QUICK = ["exclusive", "claimed", "attempt", "claim", "holder", "own-name", "result", "submission"]
+QUICK = [
+    *("exclusive", "claimed", "attempt", "claim", "holder", "own-name", "result", "submission"),
+    *("frozen", "rerun-writer"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -360,3 +360,18 @@ async def test_nobody_changes_a_chunk_that_is_deleted(items: Items) -> None:
         await cluster.run_until_idle()
         with pytest.raises(ObjectNotFoundError):
             await chunk.cancel()
+
+
+async def test_a_failed_array_is_not_cancelled() -> None:
+    app = WorkerApp()
+
+    @app.item_handler("note")
+    async def note(job: ItemContext, item: int) -> None:
+        raise Fail("no")
+
+    async with FakeCluster(app) as cluster:
+        array = await cluster.submit_array("note", 2)
+        await cluster.run_until_idle()
+        assert array.phase is ArrayPhase.FAILED
+        with pytest.raises(InvalidError, match="cancel-unended"):
+            await array.cancel()

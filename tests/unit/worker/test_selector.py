@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from asyncjob_worker.claiming.partitions import PARTITIONS
+from asyncjob_worker.claiming.selection import Source
 from asyncjob_worker.claiming.selector import (
     ALONE_SECONDS,
     EMPTYING_SECONDS,
@@ -214,7 +215,7 @@ def test_as_long_as_no_claim_was_answered_the_owners_of_many_workers_have_more_t
     least = harness.backlog.takeover_delay
     harness.selector.select()
     assert harness.backlog.takeover_delay == least, "few workers see all jobs"
-    harness.backlog.reassign_sources({None: [0] * PARTITIONS}, 0)
+    harness.backlog.reassign_sources({Source.OWN: [0] * PARTITIONS}, 0)
     harness.selector.select()
     assert harness.backlog.takeover_delay == UNKNOWN_DELAY_SECONDS
     harness.selector.record_claim(0.01, won=True)

@@ -22,7 +22,13 @@ from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
 from asyncjob_operator.core.arrays.gates import check_start, time_ahead
 from asyncjob_operator.core.arrays.idle import IdleCheck, check_workers
-from asyncjob_operator.core.arrays.progress import CountSample, add_sample, is_held
+from asyncjob_operator.core.arrays.progress import (
+    REST_SECONDS,
+    CountSample,
+    add_sample,
+    is_held,
+    restart,
+)
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
     ArraySnapshot,
@@ -189,7 +195,9 @@ class ArrayEvaluator:
         chunks = self._chunks.chunks_of(key).values()
         memory = self._remember(array, now)
         if held or any(chunk.phase is Phase.RUNNING for chunk in chunks):
-            memory.idle_since = None
+            since, memory.idle_since = memory.idle_since, None
+            if since is not None and now.monotonic - since >= REST_SECONDS:
+                memory.samples = restart(array, now.monotonic)
         elif memory.idle_since is None:
             memory.idle_since = now.monotonic
 

@@ -178,7 +178,7 @@ async def _run_index(job: JobContext, payload: Mapping[str, Json]) -> dict[str, 
 def _read_header(file: ItemsFile, record: Record) -> tuple[str, ...]:
     """Return the names of the columns; a header that is too long is refused by its size."""
     try:
-        return read_header(record.data if record.data is not None else b" " * record.end)
+        return read_header(record)
     except RecordError as error:
         message = f"{file.uri}: {error}"
         raise ItemsUnreadable(message, category=Category.VALIDATION) from None

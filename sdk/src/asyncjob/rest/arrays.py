@@ -290,7 +290,8 @@ def seconds_left(array: ArrayInfo, now: datetime) -> float | None:
     time; where the spec is not read they count as others do until the array comes to them.
     """
     if end := try_parse_timestamp(array.expected_end_at or ""):
-        return max((end - now).total_seconds(), 0.0)
+        left = (end - now).total_seconds()
+        return left if left >= 0 else None  # it goes slower than it did: nobody knows how much
     rate = items_per_second(array, now)
     if not rate or array.finished or array.suspended or array.cancelling:
         return None

@@ -23,7 +23,7 @@ from asyncjob.rules.policy import (
     AdmissionPolicy,
     PolicyTarget,
 )
-from asyncjob.rules.rule import Rule, cel_and, cel_list, same_count, unchanged, unchanged_json
+from asyncjob.rules.rule import Rule, cel_and, cel_list, unchanged, unchanged_json
 
 LIFECYCLE_POLICY: Final = AdmissionPolicy(
     name=f"lifecycle.{GROUP}",
@@ -189,7 +189,7 @@ _OWNER_RUNNING: Final = Rule(
 _OWNER_RERUN: Final = Rule(
     "owner.rerun",
     "reruns can be changed only with the permission `operate` on asyncjobs, not by the holder.",
-    f"{same_count('reruns')} || variables.operates",
+    f"{unchanged('reruns')} || variables.operates",
     is_forbidden=True,
 )
 
@@ -200,7 +200,7 @@ OWNERSHIP_POLICY: Final = AdmissionPolicy(
     operations=("UPDATE",),
     conditions={
         # Claims, heartbeats and outcomes of workers: no rule of this policy is evaluated for them.
-        "not-the-holders-own": f"!({_IS_HOLDER} && {same_count('reruns')} && {_IS_HOLDER_CHANGE} "
+        "not-the-holders-own": f"!({_IS_HOLDER} && {unchanged('reruns')} && {_IS_HOLDER_CHANGE} "
         f"&& {IS_WORKER})"
     },
     variables={

@@ -14,7 +14,6 @@ from asyncjob.rules.rule import (
     cel_list,
     count,
     grew,
-    same_count,
     unchanged,
     unchanged_json,
 )
@@ -40,10 +39,10 @@ def _counter_rule(counter: StatusCounter, name: str) -> Rule:
         f"{name} grow by at most one, only from Running to {' or '.join(targets)}; a redrive, and "
         "nothing else, sets them to 0.",
         {
-            StatusWrite.CLAIM: same_count(counter),
-            StatusWrite.PHASE_CHANGE: f"redriven ? {count(counter)} == 0 : {same_count(counter)} "
-            f"|| ({grows})",
-            StatusWrite.SAME_PHASE: same_count(counter),
+            StatusWrite.CLAIM: unchanged(counter),
+            StatusWrite.PHASE_CHANGE: f"redriven ? {count(counter)} == 0 : {unchanged(counter)} || "
+            f"({grows})",
+            StatusWrite.SAME_PHASE: unchanged(counter),
         },
         f"'{counter} cannot go from ' + string({count(counter, 'was')}) + ' to '"
         f" + string({count(counter)})"
@@ -91,7 +90,7 @@ BUDGET_BY_REASON: Final = Rule(
     f"a crash ({', '.join(CRASH_REASONS)}) costs a crash.",
     {
         StatusWrite.PHASE_CHANGE: "now.phase != 'Retrying'"
-        f" || ({same_count('retries')} && {same_count('crashes')} && {same_count('releases')})"
+        f" || ({unchanged('retries')} && {unchanged('crashes')} && {unchanged('releases')})"
         f" || (({grew('retries')}) == ({_REASON} in {cel_list(FAILURE_REASONS)})"
         f" && (!({_REASON} in {cel_list(CRASH_REASONS)}) || {grew('crashes')}))",
     },

@@ -61,11 +61,6 @@ def grew(counter: str) -> str:
     return f"{count(counter)} > {count(counter, 'was')}"
 
 
-def same_count(counter: str) -> str:
-    """Return that a counter of the status is as it was; absent and 0 are the same."""
-    return f"{count(counter)} == {count(counter, 'was')}"
-
-
 def unchanged_json(parent: str, field: str) -> str:
     """Return that free JSON is as it was; no schema tells the API server of its type."""
     old = {"now": "was", "spec": "spec_was"}[parent]

@@ -17,7 +17,6 @@ from asyncjob.rules.rule import (
     cel_string,
     count,
     grew,
-    same_count,
     unchanged,
 )
 
@@ -133,14 +132,14 @@ PRECONDITION_REDRIVE: Final = Rule(
     "A redrive sets redrives to spec.redrive, which must be greater than before; nothing else "
     "changes redrives.",
     {
-        StatusWrite.CLAIM: same_count("redrives"),
+        StatusWrite.CLAIM: unchanged("redrives"),
         StatusWrite.PHASE_CHANGE: f"redriven ? {count('redrives')} == spec.?redrive.orValue(0)"
-        f" && {grew('redrives')} : {same_count('redrives')}",
-        StatusWrite.SAME_PHASE: same_count("redrives"),
+        f" && {grew('redrives')} : {unchanged('redrives')}",
+        StatusWrite.SAME_PHASE: unchanged("redrives"),
     },
 )
 _ACKNOWLEDGED: Final = (
-    f"{same_count('reruns')} || ({grew('reruns')} && {count('reruns')} == spec.?rerun.orValue(0))"
+    f"{unchanged('reruns')} || ({grew('reruns')} && {count('reruns')} == spec.?rerun.orValue(0))"
 )
 PRECONDITION_RERUN: Final = Rule(
     "precondition.rerun",

@@ -41,14 +41,16 @@ def check_workers(
     if now < idle_since + NO_WORKER_SECONDS:
         # A replica that has just taken over keeps what the one before it has told.
         return IdleCheck(told, idle_since + NO_WORKER_SECONDS)
-    if unserved is None and workers != 0:
-        return IdleCheck()
-    if unserved and now < unserved.since + NO_WORKER_SECONDS:
-        return IdleCheck(told, unserved.since + NO_WORKER_SECONDS)
     if unserved is None:
-        return IdleCheck(f"queue {array.queue} has no worker")
+        return IdleCheck("" if workers != 0 else f"queue {array.queue} has no worker")
+    if now < unserved.since + NO_WORKER_SECONDS:
+        return IdleCheck(told, unserved.since + NO_WORKER_SECONDS)
+    return IdleCheck(_lacks_handler(array, unserved))
+
+
+def _lacks_handler(array: ArrayView, unserved: UnservedType) -> str:
     stores = " that stores results" if array.results_folder else ""
-    return IdleCheck(
-        f"no live worker of queue {array.queue} has an item handler for {array.type}{stores}; "
-        + listed_types(unserved)
-    )
+    lacks = f"no live worker of queue {array.queue} has an item handler for {array.type}{stores}; "
+    if array.type in unserved.listed_types:
+        return lacks + "one has a plain handler of the name, not an @app.item_handler"
+    return lacks + listed_types(unserved)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES
+from asyncjob.lifecycle.arrays.phases import ENDED_ARRAY_PHASES, ArrayReason
 from asyncjob.lifecycle.arrays.skipped_items import count_skipped
 from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView
 from asyncjob.lifecycle.timestamps import format_timestamp
@@ -20,6 +20,10 @@ WINDOW_SECONDS: Final = 60.0
 
 SAMPLE_SECONDS: Final = 5.0
 """Between two counts that are kept: so there are at most a dozen or two for an array."""
+
+REST_SECONDS: Final = 5.0
+"""For how long none of an array's chunks has run that is no part of how fast it goes: a queue was
+paused, the file of the items was counted, or there was no worker."""
 
 MIN_SECONDS: Final = 1.0
 """A shorter time tells nothing."""
@@ -58,6 +62,11 @@ def add_sample(samples: Sequence[CountSample], array: ArrayView, now: float) -> 
     return [*older[-1:], *newer, CountSample(now, count)]
 
 
+def restart(array: ArrayView, now: float) -> list[CountSample]:
+    """Return the samples of an array that goes on after none of its chunks has run."""
+    return add_sample([], array, now)
+
+
 def is_held(array: ArrayView) -> bool:
     """Return whether an array stands still because it has ended, or was told to."""
     return array.suspend or array.cancel or array.state.phase in ENDED_ARRAY_PHASES
@@ -72,7 +81,8 @@ def measure(
     samples: Sequence[CountSample], array: ArrayView, state: ArrayState, now: Now
 ) -> Progress:
     """Return the rate with which `state` has been reached, and when the rest is done by it."""
-    if is_held(array) or state.phase in ENDED_ARRAY_PHASES:
+    stands = state.phase in ENDED_ARRAY_PHASES or state.reason is ArrayReason.NO_WORKER
+    if is_held(array) or stands:
         return Progress()
     before = Progress(array.state.items_per_minute, array.state.expected_end_time)
     count = items_run(array, state)
@@ -87,4 +97,6 @@ def measure(
     rate = (count - first.count) / seconds
     left = state.total - count - count_skipped(array.skip, 0, state.total)
     end = min(now.wall + left / rate, MAX_EPOCH)
-    return Progress(round(rate * 60), format_timestamp(datetime.fromtimestamp(round(end), UTC)))
+    # Less than one in two minutes has no number that would be true.
+    a_minute = round(rate * 60) or None
+    return Progress(a_minute, format_timestamp(datetime.fromtimestamp(round(end), UTC)))

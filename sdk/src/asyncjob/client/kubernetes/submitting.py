@@ -19,7 +19,7 @@ from asyncjob.client.errors import DuplicateJobError, UnavailableError
 from asyncjob.client.kubernetes.calls import KubernetesCalls, ParamPairs, jobs_path
 from asyncjob.errors import AlreadyExistsError, AsyncJobError, ConflictError, ObjectNotFoundError
 from asyncjob.json_types import JsonObject, as_object, child, items, text
-from asyncjob.kube.session import METADATA_LIST_TYPE, METADATA_TYPE
+from asyncjob.kube.session import METADATA_LIST_TYPE
 from asyncjob.lifecycle.deduplication import is_live, unfinished_with_id
 from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phases import Phase
@@ -178,8 +178,7 @@ async def submit_job(api: KubernetesCalls, submission: JobManifest) -> Submitted
 async def _create(api: KubernetesCalls, submission: JobManifest) -> Submitted | None:
     """Create it; None if the name was taken by what is gone or over by now."""
     waiting, lost = RetryBudget(api.connection, api.patience), False
-    path = jobs_path(submission.namespace)
-    call = Call("POST", path, body=submission.manifest, accept=METADATA_TYPE)
+    call = Call("POST", jobs_path(submission.namespace), body=submission.manifest)
     while True:
         try:
             job = (await api.send_once(call)).object

@@ -21,6 +21,8 @@ MAX_RECORD_BYTES: Final = 1024 * 1024
 MAX_HEADER_BYTES: Final = 64 * 1024
 """Longest header of a CSV file of items: each chunk reads it."""
 
+csv.field_size_limit(MAX_RECORD_BYTES)  # of the whole process; a record may be one field
+
 _QUOTE: Final = ord('"')
 _FIELD_END: Final = re.compile(rb"[,\n]")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -148,11 +150,12 @@ class RecordSplitter:
         return 0
 
 
-def read_header(data: bytes) -> tuple[str, ...]:
+def read_header(record: Record) -> tuple[str, ...]:
     """Return the names of a CSV file's columns. Raises RecordError if they are of no use."""
-    if len(data) > MAX_HEADER_BYTES:
-        raise RecordError(f"the header has {len(data)} bytes, at most {MAX_HEADER_BYTES} may be")
-    columns = _read_row(data, "the header")
+    size = record.end - record.offset
+    if record.data is None or size > MAX_HEADER_BYTES:
+        raise RecordError(f"the header has {size} bytes, at most {MAX_HEADER_BYTES} may be")
+    columns = _read_row(record.data, "the header")
     if not all(columns):
         raise RecordError(f"the header has a column without a name: {', '.join(columns)[:200]}")
     if len(set(columns)) != len(columns):

@@ -70,6 +70,9 @@ def check_array_change(before: JsonObject, after: JsonObject, phase: ArrayPhase)
     if flag(before, "cancel") and not flag(after, "cancel"):
         raise _broken(array_policies.ARRAY_CANCEL_LATCHES)
     redrives = integer(after, "redrive") - integer(before, "redrive")
+    cancels = flag(after, "cancel") and not flag(before, "cancel")
+    if cancels and phase is ArrayPhase.FAILED and not redrives:
+        raise _broken(array_policies.ARRAY_CANCEL_UNENDED)
     if redrives < 0:
         raise _broken(array_policies.ARRAY_REDRIVE_GROWS)
     if redrives > 0 and phase is not ArrayPhase.FAILED:

@@ -24,7 +24,7 @@ from asyncjob.cli.output.printer import Printer, note, with_printer
 from asyncjob.client.api import Jobs
 from asyncjob.client.errors import ArrayGoneError, ArrayNotFoundError
 from asyncjob.errors import AsyncJobError, explain_command
-from asyncjob.lifecycle.arrays.phases import ArrayPhase
+from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.rest.arrays import ArrayInfo
 
 POLL_SECONDS: Final = 2
@@ -170,7 +170,8 @@ class _ProgressLines:
 
     def show(self, array: ArrayInfo) -> None:
         """Print a line if there is something new."""
-        waits = array.message if array.phase is ArrayPhase.PENDING else None
+        tells = array.phase is ArrayPhase.PENDING or array.reason == ArrayReason.NO_WORKER
+        waits = array.message if tells else None
         asked = (array.suspended, array.cancelling, array.redriving)
         new = (array.phase, array.percent, waits, *asked)
         if new != self.last and not self.quiet:
