@@ -158,7 +158,7 @@ class ArrayRules:
             return
         name, uid = meta["name"], meta["uid"]
         before, now = places_of(was), places_of(status)
-        skipped = self._skipped[uid] = items_in(array["spec"]["items"].get("skip") or "")
+        skipped = self._skipped[uid] = items_in(_skip_of(array))
         if now.twice:
             self.broken(ONE_PLACE, name, f"{sorted(now.twice)} are in several: {status}")
         if status.get("succeeded", 0) != len(now.counted):
@@ -219,6 +219,10 @@ class ArrayRules:
             self.count("array started after a wait")
         if status.get("reason") == "DependencyFailed" != was.get("reason"):
             self.count("array that cannot start")
+
+
+def _skip_of(array: Object) -> str:
+    return str(((array.get("spec") or {}).get("items") or {}).get("skip") or "")
 
 
 def _array_of(job: Object) -> str:

@@ -62,7 +62,7 @@ def test_before_the_first_chunk_is_cut_nothing_is_kept() -> None:
     assert add_sample([], read_array(stored(RUNNING)), 20) == []
 
 
-def test_a_redrive_begins_anew() -> None:
+def test_a_redrive_begins_again() -> None:
     assert add_sample(seen((0, 0), (10, 50)), view(40), 20) == [CountSample(20, 40)]
 
 

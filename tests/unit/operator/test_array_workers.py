@@ -11,7 +11,7 @@ from asyncjob.lifecycle.arrays.state import read_array
 from asyncjob_operator.controllers.array_evaluator import ArrayEvaluator
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import next_state
-from asyncjob_operator.core.arrays.idle import IdleCheck, check_workers
+from asyncjob_operator.core.arrays.gates import IdleCheck, check_workers
 from asyncjob_operator.core.arrays.progress import REST_SECONDS, CountSample
 from asyncjob_operator.core.arrays.snapshot import WriteArrayStatus
 from asyncjob_operator.core.now import Now

@@ -20,8 +20,12 @@ from asyncjob_operator.cache.job_caches import JobCaches
 from asyncjob_operator.cache.jobs import KnownJob, is_newer
 from asyncjob_operator.controllers.workqueue import DelayingQueue
 from asyncjob_operator.core.arrays.decide import decide_array, decide_orphans
-from asyncjob_operator.core.arrays.gates import check_start, time_ahead
-from asyncjob_operator.core.arrays.idle import IdleCheck, check_workers
+from asyncjob_operator.core.arrays.gates import (
+    IdleCheck,
+    check_start,
+    check_workers,
+    time_ahead,
+)
 from asyncjob_operator.core.arrays.progress import (
     REST_SECONDS,
     CountSample,

@@ -21,8 +21,6 @@ MAX_RECORD_BYTES: Final = 1024 * 1024
 MAX_HEADER_BYTES: Final = 64 * 1024
 """Longest header of a CSV file of items: each chunk reads it."""
 
-csv.field_size_limit(MAX_RECORD_BYTES)  # of the whole process; a record may be one field
-
 _QUOTE: Final = ord('"')
 _FIELD_END: Final = re.compile(rb"[,\n]")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
