@@ -148,7 +148,7 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     """Copy what was measured last to where the page takes it from.
 
     A run of some parts is shown beside the last whole one, with what runs of other parts before it
-    have measured. Raises BenchError where a run was
+    have measured; likewise one of some curves. Raises BenchError where a run was
     small, or the machine was not quiet.
     """
     found = [name for name in store.STORED if (out / name).exists()]
@@ -159,18 +159,18 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
     for name in found:
         _require_publishable(out / name)
     shown.mkdir(exist_ok=True)
-    kept = _read_results(shown / store.SOME_PARTS)
+    before = {name: _read_results(shown / name) for name in (store.SOME_PARTS, store.CURVES)}
     for name in found:
         shutil.copyfile(out / name, shown / name)
-    if kept and store.SOME_PARTS in found:
-        _keep_others(kept, shown)
+        if kept := before.get(name):
+            _keep_others(kept, shown / name)
     if store.LATEST in found:  # else the runs that are shown stay, with the last of them
         copy_last_runs(out, shown)
 
 
-def _keep_others(before: Results, shown: Path) -> None:
-    """Keep what an earlier run of other parts has measured, and say when that was."""
-    now = store.read(shown / store.SOME_PARTS)
+def _keep_others(before: Results, path: Path) -> None:
+    """Keep what an earlier run of other parts or curves has measured, and say when that was."""
+    now = store.read(path)
     parts = [part for part in before.run["parts"] if part not in now.run["parts"]]
     if now.run["began"] == before.run["began"]:
         earlier = before.run.get("measured earlier", "")
@@ -185,10 +185,10 @@ def _keep_others(before: Results, shown: Path) -> None:
         spreads=others | now.spreads,
         cpu=now.cpu,
         proofs=now.proofs,
-        curves=now.curves,
+        curves=before.curves | now.curves,
     )
     text = json.dumps(kept.to_json(), indent=2, ensure_ascii=False) + "\n"
-    (shown / store.SOME_PARTS).write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
 
 
 def _is_of_some_parts(out: Path) -> bool:
