@@ -181,10 +181,33 @@ def test_a_payload_that_is_too_large_is_refused_in_words(arrays: Arrays) -> None
     assert "70002 bytes" in status["message"]
 
 
-def test_a_worker_without_the_item_handler_leaves_chunks_alone(arrays: Arrays) -> None:
+def test_a_worker_without_the_item_handler_leaves_chunks_alone_and_the_array_says_so(
+    arrays: Arrays,
+) -> None:
     arrays.worker(app="support.apps.worker:app")
     arrays.create("unknown", "note", 3, chunkSize=3)
     arrays.until("unknown", lambda status: status.get("open", [{}])[0].get("uid"))
     pause()
     [chunk] = arrays.chunks()
     assert chunk["status"]["phase"] == "Queued"
+    status = arrays.until("unknown", lambda status: status.get("reason") == "NoWorker", within=90)
+    said = "no live worker of queue default has an item handler for note; 1 live worker lists "
+    assert status["message"].startswith(said)
+    arrays.worker("worker-1")
+    status = arrays.until_phase("unknown", "Succeeded")
+    assert "reason" not in status
+    assert arrays.runs("unknown") == dict.fromkeys(range(3), 1)
+
+
+def test_a_chunk_that_runs_goes_on_under_suspend_and_none_is_cut_after_it(arrays: Arrays) -> None:
+    arrays.worker()
+    arrays.create("held", "slow", 400, chunkSize=200, parallelism=1)
+    arrays.until_some_run("held", 1)
+    arrays.ask("held", suspend=True)
+    status = arrays.until("held", lambda status: status["succeeded"] == 200)
+    assert (status["phase"], status["reason"], status["next"]) == ("Running", "Suspended", 200)
+    pause()
+    assert arrays.runs("held") == dict.fromkeys(range(200), 1)
+    arrays.ask("held", suspend=False)
+    arrays.until_phase("held", "Succeeded")
+    assert arrays.runs("held") == dict.fromkeys(range(400), 1)
