@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from asyncjob.lifecycle.arrays.item_index import ItemIndex
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.arrays.state import ArrayState, ArrayView, read_array
 from asyncjob_operator.core.arrays.decide import next_state
@@ -60,6 +61,14 @@ def test_of_an_array_that_stands_still_nothing_is_kept(array: ArrayView) -> None
 
 def test_before_the_first_chunk_is_cut_nothing_is_kept() -> None:
     assert add_sample([], read_array(stored(RUNNING)), 20) == []
+
+
+def test_while_the_file_of_the_items_is_counted_nothing_is_kept() -> None:
+    file = {"items": {"count": None, "from": {"uri": "s3://bucket/a.csv"}}}
+    counting = replace(GOING, total=0)
+    assert add_sample([], read_array(stored(counting, **file)), 20) == []
+    counted = replace(GOING, index=ItemIndex(25, 250, "v1", 1000, (0,)), total=25)
+    assert add_sample([], read_array(stored(counted, **file)), 60) == [CountSample(60, 0)]
 
 
 def test_a_redrive_begins_again() -> None:

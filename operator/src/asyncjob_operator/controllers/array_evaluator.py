@@ -31,7 +31,6 @@ from asyncjob_operator.core.arrays.progress import (
     CountSample,
     add_sample,
     is_held,
-    restart,
 )
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
@@ -201,7 +200,7 @@ class ArrayEvaluator:
         if held or any(chunk.phase is Phase.RUNNING for chunk in chunks):
             since, memory.idle_since = memory.idle_since, None
             if since is not None and now.monotonic - since >= REST_SECONDS:
-                memory.samples = restart(array, now.monotonic)
+                memory.samples = add_sample([], array, now.monotonic)
         elif memory.idle_since is None:
             memory.idle_since = now.monotonic
 
@@ -214,8 +213,6 @@ class ArrayEvaluator:
     def _check_workers(self, memory: ArrayMemory, array: ArrayView, now: Now) -> IdleCheck:
         """Return why no worker takes the chunks of an array, if none can."""
         queue, workers = (array.namespace, array.queue), self._worker_registry
-        if memory.idle_since is None:
-            return IdleCheck()
         return check_workers(
             array,
             memory.idle_since,

@@ -22,8 +22,8 @@ SAMPLE_SECONDS: Final = 5.0
 """Between two counts that are kept: so there are at most a dozen or two for an array."""
 
 REST_SECONDS: Final = 5.0
-"""For how long none of an array's chunks has run that is no part of how fast it goes: a queue was
-paused, the file of the items was counted, or there was no worker."""
+"""Where no chunk of an array has run for so long, that time is no part of how fast it goes: its
+queue was paused, or there was no worker."""
 
 MIN_SECONDS: Final = 1.0
 """A shorter time tells nothing."""
@@ -48,9 +48,10 @@ class Progress:
 def add_sample(samples: Sequence[CountSample], array: ArrayView, now: float) -> list[CountSample]:
     """Return the samples that are kept once this version of the array has been seen.
 
-    There are none of an array that stands still because it was told to, or that starts again.
+    There are none of an array that stands still because it was told to, or whose file is still
+    being counted; one that starts again has that of now.
     """
-    if is_held(array) or not array.state.has_started:
+    if is_held(array) or not array.state.has_started or not array.total:
         return []
     count = items_run(array, array.state)
     if not samples or count < samples[-1].count:
@@ -60,11 +61,6 @@ def add_sample(samples: Sequence[CountSample], array: ArrayView, now: float) -> 
     older = [one for one in samples if one.at <= now - WINDOW_SECONDS]
     newer = [one for one in samples if one.at > now - WINDOW_SECONDS]
     return [*older[-1:], *newer, CountSample(now, count)]
-
-
-def restart(array: ArrayView, now: float) -> list[CountSample]:
-    """Return the samples of an array that goes on after none of its chunks has run."""
-    return add_sample([], array, now)
 
 
 def is_held(array: ArrayView) -> bool:
