@@ -22,8 +22,8 @@ SAMPLE_SECONDS: Final = 5.0
 """Between two counts that are kept: so there are at most a dozen or two for an array."""
 
 REST_SECONDS: Final = 5.0
-"""Where no chunk of an array has run for so long, that time is no part of how fast it goes: its
-queue was paused, or there was no worker."""
+"""Time in which no chunk runs, such as while the queue is paused or has no worker, does not count
+for the rate if it is at least this long."""
 
 MIN_SECONDS: Final = 1.0
 """A shorter time tells nothing."""
