@@ -80,7 +80,7 @@ def test_two_stand_side_by_side_and_the_second_is_up_in_seconds(plane: ControlPl
 
 
 def test_it_reports_the_pinned_version(plane: ControlPlane) -> None:
-    """Or that of the program that KUBEBUILDER_ASSETS names: `make test-kubernetes` brings others."""
+    """Or that of a program in KUBEBUILDER_ASSETS: `make test-kubernetes` brings others."""
     program = default_resolver().resolve("kube-apiserver")
     asked = [str(program.path), "--version"]
     told = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()[-1]

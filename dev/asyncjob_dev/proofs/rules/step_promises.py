@@ -217,19 +217,13 @@ def _costs_fit_the_reason(step: Step) -> Bool:
     )
     lost = step.now.reason(Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED)
     crashed = any_of(lost, step.now.reason(Reason.HANDLER_CRASHED))
-    retried = all_of(
-        same_truth(step.grown("retries"), failed), implies(crashed, step.grown("crashes"))
-    )
+    crash, release = step.grown("crashes"), step.grown("releases")
+    retried = all_of(same_truth(step.grown("retries"), failed), implies(crashed, crash))
+    counted = all_of(same_truth(crash, lost), same_truth(release, negation(lost)))
     first = cast("Bool", step.was.number("status.crashes") == 0)
-    requeued = all_of(
-        same_truth(step.grown("crashes"), lost),
-        same_truth(step.grown("releases"), negation(lost)),
-        implies(lost, first),
-    )
-    return all_of(
-        implies(all_of(step.ended, step.now.phase(Phase.RETRYING)), retried),
-        implies(all_of(step.ended, step.now.phase(Phase.QUEUED)), requeued),
-    )
+    requeued = all_of(counted, implies(lost, first))
+    ends = ((Phase.RETRYING, retried), (Phase.QUEUED, requeued))
+    return all_of(*(implies(all_of(step.ended, step.now.phase(to)), fits) for to, fits in ends))
 
 
 def _redrive_is_asked(step: Step) -> Bool:

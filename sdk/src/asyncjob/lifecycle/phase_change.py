@@ -248,8 +248,8 @@ def crash(
 ) -> PhaseChange:
     """Return Running → Queued, Retrying or DeadLetter: the worker or the handler's process died.
 
-    It spends the crash budget and never a retry. So does a release beyond MAX_RELEASES. A job's
-    first crash has no backoff if its worker is lost: see `is_requeued_at_once`.
+    It spends the crash budget and never a retry; so does a release beyond MAX_RELEASES. The first
+    one has no backoff if the worker is lost: most of its jobs only stood beside the one to blame.
     """
     policy = _effective_policy(job)
     failure = Failure(type=reason.value, category=Category.CRASH, message=message)
@@ -260,21 +260,11 @@ def crash(
         dead = _to_dead_letter(job, failure, Reason.CRASH_BUDGET_EXHAUSTED, text, now)
         return _with_fields(dead, crashes=job.crashes + 1)
     text = f"crash {job.crashes + 1} of {policy.max_crashes} allowed: {message}"
-    if is_requeued_at_once(job, reason):
+    if job.crashes == 0 and reason in LOST_WORKER_REASONS:
         again = change_phase(job, Phase.QUEUED, now=now, reason=reason, message=text)
     else:
-        wait = retry_delay(policy, job.crashes, jitter_sample)
-        again = _to_retrying(job, reason, text, wait, now)
+        again = _to_retrying(job, reason, text, retry_delay(policy, job.crashes, jitter_sample), now)
     return _with_fields(again, crashes=job.crashes + 1, error=failure.to_json())
-
-
-def is_requeued_at_once(job: JobView, reason: Reason) -> bool:
-    """Return whether a crash has no backoff: the first of a job whose worker is lost.
-
-    Most jobs of a dead worker only stood beside the one that killed it. A job that has crashed
-    begins alone, so that the next crash is its own.
-    """
-    return job.crashes == 0 and reason in LOST_WORKER_REASONS
 
 
 def release(
