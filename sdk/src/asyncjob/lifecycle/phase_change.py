@@ -248,8 +248,7 @@ def crash(
 ) -> PhaseChange:
     """Return Running → Queued, Retrying or DeadLetter: the worker or the handler's process died.
 
-    It spends the crash budget and never a retry; so does a release beyond MAX_RELEASES. The first
-    one has no backoff if the worker is lost: most of its jobs only stood beside the one to blame.
+    It spends the crash budget and never a retry. The first has no backoff if its worker is lost.
     """
     policy = _effective_policy(job)
     failure = Failure(type=reason.value, category=Category.CRASH, message=message)
@@ -263,7 +262,8 @@ def crash(
     if job.crashes == 0 and reason in LOST_WORKER_REASONS:
         again = change_phase(job, Phase.QUEUED, now=now, reason=reason, message=text)
     else:
-        again = _to_retrying(job, reason, text, retry_delay(policy, job.crashes, jitter_sample), now)
+        wait = retry_delay(policy, job.crashes, jitter_sample)
+        again = _to_retrying(job, reason, text, wait, now)
     return _with_fields(again, crashes=job.crashes + 1, error=failure.to_json())
 
 
