@@ -20,8 +20,8 @@ POLL_SECONDS: Final = 0.1
 def measure(context: PartContext) -> Numbers:
     """Return the seconds from the death of a worker's process, to two moments.
 
-    Released: no job is called its own any more. Requeued: all wait to be claimed, after the first
-    backoff, of about 2 s.
+    Released: no job is called its own any more. Requeued: all wait to be claimed again, which the
+    first crash brings about in the same write.
     """
     count = context.scale.orphans
     with stack_in(context.site, "orphans", workers=1, slots=count) as here:

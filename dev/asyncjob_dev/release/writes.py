@@ -33,7 +33,7 @@ SAMPLE_LIVES: Final[Mapping[str, tuple[Object, tuple[str, ...]]]] = {
     "plain": ({}, ("claim", "succeed")),
     "long": ({}, ("claim", "renew", "report", "succeed")),
     "retried": ({}, ("claim", "report", "fail", "promote", "claim", "succeed")),
-    "crashed": ({}, ("claim", "crash", "promote", "claim", "succeed")),
+    "crashed": ({}, ("claim", "crash", "claim", "crash", "promote", "claim", "succeed")),
     "released": ({}, ("claim", "release", "claim", "succeed")),
     "evicted": ({}, ("claim", "evict", "claim", "succeed")),
     "redriven": ({}, ("claim", "give up", "wish redrive", "redrive", "claim", "succeed")),

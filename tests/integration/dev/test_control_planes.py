@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from asyncjob_dev.api import Api
+from asyncjob_dev.binaries import default_resolver
 from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions, datadir, processes
 from asyncjob_dev.errors import (
     ApiStatusError,
@@ -79,7 +80,12 @@ def test_two_stand_side_by_side_and_the_second_is_up_in_seconds(plane: ControlPl
 
 
 def test_it_reports_the_pinned_version(plane: ControlPlane) -> None:
-    assert plane.api.get("/version")["gitVersion"].startswith("v1.36.")
+    """Or that of a program in KUBEBUILDER_ASSETS: `make test-kubernetes` brings others."""
+    program = default_resolver().resolve("kube-apiserver")
+    asked = [str(program.path), "--version"]
+    told = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()[-1]
+    assert plane.api.get("/version")["gitVersion"] == told
+    assert program.version in {told, ""}
 
 
 def test_kubectl_reaches_it_and_its_failures_are_errors(plane: ControlPlane) -> None:

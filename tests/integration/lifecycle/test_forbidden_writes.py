@@ -127,7 +127,7 @@ def test_a_refusal_says_what_was_tried_what_is_legal_and_why(setup: ForbiddenSet
 
 
 def test_a_refusal_of_an_actor_says_whose_step_it_is(setup: ForbiddenSetup) -> None:
-    step = "from Running to Retrying for LeaseExpired is not for the holder of the job"
+    step = "from Running to Queued for LeaseExpired is not for the holder of the job"
     assert step in setup.life(Phase.RUNNING).move(crashed, setup.worker.client).message
 
     nobody = setup.life(Phase.RUNNING).move(succeeded, setup.space.admin)

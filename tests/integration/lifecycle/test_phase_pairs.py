@@ -72,7 +72,7 @@ DECISIONS: Mapping[tuple[str, str], lives.Decide] = {
 
 BY_THE_OPERATOR: Mapping[tuple[str, str], lives.Decide] = {
     **DECISIONS,
-    ("Running", "Retrying"): lives.crashed,
+    ("Running", "Retrying"): lives.overran,
     ("Running", "Queued"): lives.evicted,
     ("Running", "DeadLetter"): lives.crashed,
 }

@@ -16,17 +16,30 @@ pytestmark = [
 LEASE = 5
 
 
-def test_a_job_whose_heartbeats_stop_is_retried_as_a_crash_once_its_lease_has_ended(
+def test_a_job_whose_heartbeats_stop_is_queued_again_as_a_crash_once_its_lease_has_ended(
     jobs: Jobs, worker: FakeWorker
 ) -> None:
     jobs.create("silent")
     claimed = now()
     worker.claim("silent", lease=LEASE)
-    status = jobs.until_phase_after("silent", "Retrying", LEASE, since=claimed, within=LEASE + 4)
+    status = jobs.until_phase_after("silent", "Queued", LEASE, since=claimed, within=LEASE + 4)
     assert status["reason"] == "LeaseExpired"
     assert (status.get("crashes", 0), status.get("retries", 0)) == (1, 0)
-    assert "lease" not in status
-    jobs.until_phase("silent", "Queued", within=6)
+    assert not {"lease", "retryDelaySeconds", "nextAttemptTime"} & {*status}
+
+
+def test_the_second_crash_waits_for_its_backoff(jobs: Jobs, worker: FakeWorker) -> None:
+    jobs.create("pill", retryPolicy={"initialDelaySeconds": 1, "jitter": 0})
+    worker.claim("pill", lease=60)
+    worker.end_container(137)
+    assert jobs.until_phase("pill", "Queued", within=5)["crashes"] == 1
+    worker.start()
+    worker.claim("pill", lease=60)
+    worker.end_container(137)
+    status = jobs.until_phase("pill", "Retrying", within=8)
+    assert (status["reason"], status["crashes"]) == ("WorkerCrashed", 2)
+    assert status["retryDelaySeconds"] == 2
+    assert jobs.until_phase("pill", "Queued", within=6)["reason"] == "BackoffElapsed"
 
 
 def test_a_job_whose_heartbeats_go_on_stays_with_its_worker(jobs: Jobs, worker: FakeWorker) -> None:
@@ -45,7 +58,7 @@ def test_a_worker_whose_clock_is_ten_minutes_off_keeps_its_job(
     jobs.create("skewed")
     claimed = now()
     worker.claim("skewed", lease=LEASE, started=now(skew))
-    status = jobs.until_phase_after("skewed", "Retrying", LEASE, since=claimed, within=LEASE + 4)
+    status = jobs.until_phase_after("skewed", "Queued", LEASE, since=claimed, within=LEASE + 4)
     assert status["reason"] == "LeaseExpired"
 
 
@@ -55,7 +68,7 @@ def test_a_container_that_ended_with_an_error_is_a_crash_at_once(
     jobs.create("killed")
     worker.claim("killed", lease=60)
     worker.end_container(137, reason="OOMKilled")
-    status = jobs.until_phase("killed", "Retrying", within=5)
+    status = jobs.until_phase("killed", "Queued", within=5)
     assert status["reason"] == "WorkerCrashed"
     assert "OOMKilled" in status["message"]
     assert status.get("crashes", 0) == 1
@@ -77,7 +90,7 @@ def test_a_claim_in_the_very_second_of_the_containers_end_is_recovered_a_little_
     moment = now()
     worker.claim("narrow", lease=60, started=moment[:19] + ".900Z")
     worker.end_container(137, finished=moment)
-    assert jobs.until_phase("narrow", "Retrying", within=8)["reason"] == "WorkerCrashed"
+    assert jobs.until_phase("narrow", "Queued", within=8)["reason"] == "WorkerCrashed"
 
 
 def test_an_evicted_pod_has_released_its_jobs(jobs: Jobs, worker: FakeWorker) -> None:
@@ -95,7 +108,7 @@ def test_a_newer_process_of_the_pod_frees_the_jobs_of_the_older_but_not_its_own(
     worker.claim("older", lease=60)
     worker.start()
     worker.claim("newer", lease=60)
-    assert jobs.until_phase("older", "Retrying", within=5)["reason"] == "WorkerCrashed"
+    assert jobs.until_phase("older", "Queued", within=5)["reason"] == "WorkerCrashed"
     assert jobs.status("newer")["phase"] == "Running"
 
 
@@ -156,7 +169,7 @@ def test_recovered_jobs_are_counted_and_logged(
     jobs.create("counted")
     worker.claim("counted", lease=60)
     worker.end_container(1)
-    jobs.until_phase("counted", "Retrying", within=5)
+    jobs.until_phase("counted", "Queued", within=5)
     until(lambda: operator.metric(name, reason="WorkerCrashed") == before + 1, 3)
     assert operator.metric("asyncjob_operator_recovery_cycles_total") > 0
     assert operator.metric("asyncjob_operator_recovery_duration_seconds_count") > 0

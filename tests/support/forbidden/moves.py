@@ -1,5 +1,6 @@
 """What not even the operator may write."""
 
+from dataclasses import replace
 from typing import Final
 
 from asyncjob.lifecycle.job_view import JobView
@@ -8,6 +9,7 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from support.cluster.api import Answer
 from support.driven.lives import (
     LEFT_OUT,
+    Life,
     crashed,
     dropped,
     expired,
@@ -38,6 +40,28 @@ def _duplicate(view: JobView) -> PhaseChange:
 
 def _back(view: JobView) -> PhaseChange:
     return change_phase(view, Phase.QUEUED, now=at(9), reason=Reason.GATE_OPENED)
+
+
+def _crashed_first(view: JobView) -> PhaseChange:
+    return crashed(replace(view, crashes=0))
+
+
+def _crashed_once(setup: ForbiddenSetup) -> Life:
+    """Return a job that runs again after its first crash."""
+    life = setup.life(Phase.RUNNING)
+    life.move(crashed, setup.operator).object()
+    life.claim()
+    return life
+
+
+def _again_at_once(setup: ForbiddenSetup) -> Answer:
+    life = _crashed_once(setup)
+    return life.move(_crashed_first, setup.acting(setup.operator), crashes=2)
+
+
+def _again_as_a_release(setup: ForbiddenSetup) -> Answer:
+    life = _crashed_once(setup)
+    return life.move(crashed, setup.acting(setup.operator), crashes=LEFT_OUT, releases=1)
 
 
 def _redriven_to(redrives: int) -> Case:
@@ -114,13 +138,22 @@ MOVES: Final[tuple[Case, ...]] = (
     ),
     operator_move("budget.crashes", "a crash that costs two", Phase.RUNNING, crashed, crashes=2),
     operator_move(
-        "budget.by-reason",
-        "a crash as a release",
+        "budget.requeue-counted",
+        "a first crash as a release",
         Phase.RUNNING,
         crashed,
         crashes=LEFT_OUT,
         releases=1,
     ),
+    operator_move(
+        "budget.requeue-counted",
+        "a first crash that counts a release besides",
+        Phase.RUNNING,
+        crashed,
+        releases=1,
+    ),
+    Case("budget.requeue-counted", "a second crash without a backoff", _again_at_once),
+    Case("budget.by-reason", "a second crash as a release", _again_as_a_release),
     operator_move(
         "running.progress", "progress nobody made", Phase.QUEUED, held_back, progress={"percent": 9}
     ),

@@ -75,7 +75,7 @@ OUTCOMES: Final[tuple[Case, ...]] = (
     outcome("lease.iff-running", "success that keeps the lease", succeeded, lease=LEFT_OUT),
     outcome("budget.retries", "a failure that costs two retries", failed, retries=2),
     outcome("budget.retries", "success that costs a retry", succeeded, retries=1),
-    outcome("budget.crashes", "a release that costs a crash", released, crashes=1),
+    outcome("budget.crashes", "success that costs a crash", succeeded, crashes=1),
     outcome("budget.releases", "a release that costs two", released, releases=2),
     outcome(
         "budget.retries-left",
@@ -83,7 +83,8 @@ OUTCOMES: Final[tuple[Case, ...]] = (
         _failed_under_the_built_in_policy,
         spec={"retryPolicy": {"maxRetries": 0}},
     ),
-    outcome("budget.release-counted", "a release for free", released, releases=LEFT_OUT),
+    outcome("budget.requeue-counted", "a release for free", released, releases=LEFT_OUT),
+    outcome("budget.requeue-counted", "a release that costs a crash", released, crashes=1),
     outcome("budget.spent", "a retry for free", failed, reason="Released", retries=LEFT_OUT),
     outcome("budget.by-reason", "a failure as a release", failed, retries=LEFT_OUT, releases=1),
     outcome("precondition.cancel", "a cancellation nobody asked for", cancelled),

@@ -167,7 +167,8 @@ class HistoryBuilder:
 
     def expire(self, name: str) -> Line:
         crashes = self.objects[name]["status"].get("crashes", 0) + 1
-        return self.move(name, "Retrying", "LeaseExpired", crashes=crashes)
+        again = "Queued" if crashes == 1 else "Retrying"
+        return self.move(name, again, "LeaseExpired", crashes=crashes)
 
     def release(self, name: str, reason: str = "Released") -> Line:
         releases = self.objects[name]["status"].get("releases", 0) + 1

@@ -174,6 +174,20 @@ def a_retry_costs_nothing(it: Evidence) -> None:
     status(now)["retries"] = status(was).get("retries", 0)
 
 
+@breaks(catalog.JOB_COUNTERS)
+def a_second_crash_is_queued_at_once(it: Evidence) -> None:
+    was, now = it.transition("Running", "Queued", "LeaseExpired")
+    for line in (was, now):
+        status(line)["crashes"] = status(line).get("crashes", 0) + 1
+
+
+@breaks(catalog.JOB_COUNTERS)
+def a_first_crash_is_counted_as_a_release(it: Evidence) -> None:
+    was, now = it.transition("Running", "Queued", "LeaseExpired")
+    status(now)["crashes"] = status(was).get("crashes", 0)
+    status(now)["releases"] = status(was).get("releases", 0) + 1
+
+
 @breaks(catalog.JOB_HISTORY)
 def a_change_of_phase_is_not_in_the_history(it: Evidence) -> None:
     _, now = it.transition("Running", "Retrying")
@@ -217,7 +231,7 @@ def a_lease_changes_hands_between_two_heartbeats(it: Evidence) -> None:
 
 @breaks(catalog.LEASE_TAKEOVER)
 def a_lease_is_found_expired_at_once(it: Evidence) -> None:
-    was, now = it.transition("Running", "Retrying", "LeaseExpired")
+    was, now = it.transition("Running", "Queued", "LeaseExpired")
     now["written"] = was["written"]
 
 
@@ -243,7 +257,7 @@ def a_claim_has_the_id_of_the_first(it: Evidence) -> None:
 
 @breaks(catalog.FENCING_EFFECT)
 def a_fenced_attempt_saves_a_checkpoint(it: Evidence) -> None:
-    _, now = it.transition("Running", "Retrying", "LeaseExpired")
+    _, now = it.transition("Running", "Queued", "LeaseExpired")
     it.insert_after(now, successor(now, checkpoint={"row": 99}))
 
 

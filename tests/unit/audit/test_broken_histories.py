@@ -266,7 +266,6 @@ def test_a_handler_that_may_have_been_frozen_is_counted_and_not_judged() -> None
         job_after(history, "claim")
         history.clock = 70
         history.expire("job")
-        history.promote("job")
         history.claim("job")
 
     def in_a_gap(history: HistoryBuilder) -> None:

@@ -53,7 +53,6 @@ def a_takeover_after_the_lease_has_run_out(history: HistoryBuilder) -> None:
     history.renew("job", checkpoint={"row": 1}, progress={"percent": 5})
     history.clock += 62
     history.expire("job")
-    history.promote("job")
     history.claim("job", "worker-1")
     history.succeed("job")
 

@@ -67,8 +67,8 @@ class Cell:
         history.claim("failing")
         history.fail("failing")
         history.clock += 6
+        history.promote("failing")
         for name in ("crashed", "failing"):
-            history.promote(name)
             history.claim(name, "worker-1")
             history.succeed(name)
         return self

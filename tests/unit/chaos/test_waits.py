@@ -88,7 +88,6 @@ class Cell:
         history.clock += 6
         history.expire("steps")
         history.clock += 6
-        history.promote("steps")
         history.claim("steps")
         self.line("entered", "steps", 2)
         self.line("kept", "steps", 2, step="step-0", token="token-step-0")
@@ -142,7 +141,6 @@ class Cell:
                 history.clock += 6
                 history.expire(chunk)
                 history.clock += 6
-                history.promote(chunk)
                 history.claim(chunk)
                 self.line("item", chunk, 2, array=ARRAY, item=1)
             history.succeed(chunk)

@@ -152,7 +152,6 @@ def test_a_handler_that_may_have_been_frozen_is_said_and_no_violation(
 ) -> None:
     history.clock = 70
     history.expire("job")
-    history.promote("job")
     history.claim("job")
     times = (("started", 1, "12:00:01"), ("started", 2, "12:01:11"), ("ended", 1, "12:01:20"))
     record = tmp_path / "record"

@@ -126,8 +126,7 @@ def counting(**changed: Any) -> AsyncJob:
         "crashes": 1,
         "result": {"counted": 4, "resumed_from": 2},
         "history": [
-            entry("Retrying", "WorkerCrashed", "w-1/a"),
-            entry("Queued", "BackoffElapsed"),
+            entry("Queued", "WorkerCrashed", "w-1/a"),
             entry("Succeeded", None, "w-2/b"),
         ],
     }
@@ -158,7 +157,7 @@ def test_more_may_have_been_saved_than_was_seen() -> None:
         ({}, [(2, 2), *SECOND]),
         ({}, SECOND[1:]),
         ({"history": [entry("Succeeded", None, "w-2/b")]}, SECOND),
-        ({"history": [entry("Retrying", "WorkerCrashed"), entry("Succeeded", None, "w-1/c")]}, []),
+        ({"history": [entry("Queued", "WorkerCrashed"), entry("Succeeded", None, "w-1/c")]}, []),
     ],
 )
 def test_work_done_twice_left_out_or_by_the_dead_is_noticed(

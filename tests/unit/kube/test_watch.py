@@ -325,3 +325,35 @@ async def test_in_a_flood_of_events_others_have_their_turn(
     beside.cancel()
     assert taken == 500
     assert len(turns) >= 5  # of half a second: at least every 100 ms
+
+
+async def test_events_that_come_in_quick_succession_can_be_read_together(
+    server: Server, session: KubeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first comes at once; the others are sent one by one after it has come."""
+    first_came, chunks = asyncio.Event(), 0
+    read_chunk = watch_module._read_chunk
+
+    async def counted(response: Any) -> bytes:
+        nonlocal chunks
+        chunks += 1
+        data: bytes = await read_chunk(response)
+        return data
+
+    async def one_by_one(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for version in range(6):
+            await response.write(json.dumps(event("ADDED", str(version))).encode() + b"\n")
+            await first_came.wait()
+            await asyncio.sleep(0.005)
+        return response
+
+    monkeypatch.setattr(watch_module, "_read_chunk", counted)
+    server.answers = [one_by_one]
+    versions = []
+    async for item in watch(session, "/x", gather_seconds=1.0):
+        first_came.set()
+        versions.append(item.resource_version)
+    assert versions == [str(version) for version in range(6)]
+    assert chunks == 3, "the first event, all others, the end"

@@ -105,16 +105,37 @@ def test_a_permanent_failure_says_why() -> None:
 
 def test_a_crash_costs_a_crash_and_never_a_retry() -> None:
     crashed = crash(running(), Reason.LEASE_EXPIRED, "silent", now=at(), jitter_sample=0.5)
-    assert (crashed.target, crashed.reason) == (Phase.RETRYING, Reason.LEASE_EXPIRED)
+    assert (crashed.target, crashed.reason) == (Phase.QUEUED, Reason.LEASE_EXPIRED)
     assert crashed.fields["crashes"] == 1
+    assert crashed.fields["error"] == {
+        "type": "LeaseExpired",
+        "category": "Crash",
+        "message": "silent",
+    }
     assert "retries" not in crashed.fields
+    assert "retryDelaySeconds" not in crashed.fields
+
+
+@pytest.mark.parametrize("reason", [Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED])
+@pytest.mark.parametrize(("before", "delay"), [(1, 4.0), (2, 8.0)])
+def test_only_the_first_crash_of_a_lost_worker_has_no_backoff(
+    reason: Reason, before: int, delay: float
+) -> None:
+    crashed = crash(running(crashes=before), reason, "again", now=at(), jitter_sample=0.5)
+    assert (crashed.target, crashed.reason) == (Phase.RETRYING, reason)
+    assert crashed.fields["crashes"] == before + 1
+    assert crashed.fields["retryDelaySeconds"] == delay
+
+
+def test_the_first_crash_of_a_handlers_own_process_has_a_backoff() -> None:
+    crashed = crash(running(), Reason.HANDLER_CRASHED, "died", now=at(), jitter_sample=0.5)
+    assert crashed.target is Phase.RETRYING
+    assert (crashed.fields["crashes"], crashed.fields["retryDelaySeconds"]) == (1, 2.0)
 
 
 def test_a_crash_is_survived_even_where_no_retry_is_allowed() -> None:
     job = running(policy=EffectivePolicy(max_retries=0))
-    assert (
-        crash(job, Reason.LEASE_EXPIRED, "", now=at(), jitter_sample=0.5).target is Phase.RETRYING
-    )
+    assert crash(job, Reason.LEASE_EXPIRED, "", now=at(), jitter_sample=0.5).target is Phase.QUEUED
 
 
 def test_a_crash_too_many_is_a_dead_letter_and_is_counted() -> None:

@@ -25,8 +25,13 @@ def test_a_transition_tells_who_makes_it_why_and_what_it_counts() -> None:
     released = find_transition(Phase.RUNNING, Phase.QUEUED)
     assert released
     assert released.actors == {Actor.WORKER, Actor.OPERATOR}
-    assert released.reasons == {Reason.RELEASED, Reason.WORKER_GONE}
-    assert released.incremented == {StatusCounter.RELEASES}
+    assert released.reasons == {
+        Reason.RELEASED,
+        Reason.WORKER_GONE,
+        Reason.LEASE_EXPIRED,
+        Reason.WORKER_CRASHED,
+    }
+    assert released.incremented == {StatusCounter.RELEASES, StatusCounter.CRASHES}
     claimed = find_transition(Phase.QUEUED, Phase.RUNNING)
     assert claimed
     assert claimed.actors == {Actor.WORKER}

@@ -105,7 +105,7 @@ def test_a_running_job_has_the_grace_of_a_cancel_and_a_margin(
 def test_a_job_of_a_dead_worker_is_tried_again_before_its_deadline_and_ended_after_it() -> None:
     holder = HolderStatus(pods_known=True, pod=pod(terminated=True))
     snapshot = seen(limited(Phase.RUNNING), holder=holder)
-    assert moved(snapshot, at(LIMIT - 1)) == ("Retrying", "WorkerCrashed")
+    assert moved(snapshot, at(LIMIT - 1)) == ("Queued", "WorkerCrashed")
     assert moved(snapshot, at(LIMIT)) == ENDED
     assert Reason.DEADLINE_EXCEEDED in RECOVERY_REASONS, "the metric begins at zero"
 

@@ -42,7 +42,7 @@ def ended(seconds: float, code: int = 137, *, again: bool = False) -> ContainerT
 def test_a_lease_expires_its_duration_and_a_margin_after_first_sight() -> None:
     snapshot = seen(job(Phase.RUNNING), first=100, options=DecisionOptions(lease_margin=2))
     assert judged(snapshot, at(161)).requeue_at == 162
-    assert moved(snapshot, at(162)) == ("Retrying", "LeaseExpired")
+    assert moved(snapshot, at(162)) == ("Queued", "LeaseExpired")
 
 
 def test_a_renewal_starts_the_lease_again() -> None:
@@ -51,12 +51,12 @@ def test_a_renewal_starts_the_lease_again() -> None:
     observation = observe(snapshot.observation, renewed, snapshot.queue, at(150), just_changed=True)
     later = replace(snapshot, job=renewed, observation=observation)
     assert moved(later, at(163)) is None
-    assert moved(later, at(150 + 62)) == ("Retrying", "LeaseExpired")
+    assert moved(later, at(150 + 62)) == ("Queued", "LeaseExpired")
 
 
 def test_without_sight_of_pods_a_silent_worker_counts_as_crashed() -> None:
     snapshot = seen(job(Phase.RUNNING), holder=HolderStatus())
-    assert moved(snapshot, at(62)) == ("Retrying", "LeaseExpired")
+    assert moved(snapshot, at(62)) == ("Queued", "LeaseExpired")
 
 
 def test_a_pod_that_is_gone_is_waited_out_and_then_confirmed() -> None:
@@ -79,7 +79,7 @@ def test_a_pod_on_its_way_out_has_released_what_it_was_silent_about(fate: str) -
 def test_a_pod_that_is_over_is_proof_whenever_it_ended() -> None:
     over = pod(terminated=True, termination=ended(-100, 1))
     holder = HolderStatus(pods_known=True, pod=over, newest_worker=WORKER)
-    assert moved(seen(job(Phase.RUNNING), holder=holder), at(1)) == ("Retrying", "WorkerCrashed")
+    assert moved(seen(job(Phase.RUNNING), holder=holder), at(1)) == ("Queued", "WorkerCrashed")
 
 
 def holder_of(ending: ContainerTermination) -> HolderStatus:
@@ -92,14 +92,14 @@ def test_a_container_that_is_down_is_proof_once_it_is_confirmed() -> None:
     assert isinstance(effect, ChangePhase)
     finished_at = to_epoch(stamp(10), default=0.0)
     assert effect.precondition == ContainerDown("ns", POD, POD_UID, finished_at, 137)
-    assert moved(snapshot, at(20)) == ("Retrying", "WorkerCrashed")
+    assert moved(snapshot, at(20)) == ("Queued", "WorkerCrashed")
 
 
 @pytest.mark.parametrize("ended_at", [-100, 4, 6])
 def test_a_fresh_claim_gives_the_pod_time_to_say_that_it_runs_again(ended_at: float) -> None:
     snapshot = seen(job(Phase.RUNNING), first=5, holder=holder_of(ended(ended_at)))
     assert judged(snapshot, at(6)).requeue_at == 8
-    assert moved(snapshot, at(8)) == ("Retrying", "WorkerCrashed")
+    assert moved(snapshot, at(8)) == ("Queued", "WorkerCrashed")
 
 
 @pytest.mark.parametrize("ended_at", [-100, 4, 30])
@@ -107,7 +107,7 @@ def test_a_container_that_runs_again_proves_nothing_by_itself(ended_at: float) -
     holder = holder_of(ended(ended_at, again=True))
     snapshot = seen(job(Phase.RUNNING), first=5, holder=holder)
     assert judged(snapshot, at(40)).requeue_at == 67
-    assert moved(snapshot, at(67)) == ("Retrying", "LeaseExpired")
+    assert moved(snapshot, at(67)) == ("Queued", "LeaseExpired")
 
 
 @pytest.mark.parametrize("claimed_at", [30.9, 31.5])
@@ -118,7 +118,7 @@ def test_the_ending_of_a_process_known_for_long_is_proof_however_fresh_the_claim
     ending = holder_of(ended(30, again=again))
     holder = replace(ending, termination_shown_at=31, newest_worker_since=19)
     snapshot = seen(job(Phase.RUNNING), first=claimed_at, holder=holder)
-    assert moved(snapshot, at(31.5)) == ("Retrying", "WorkerCrashed")
+    assert moved(snapshot, at(31.5)) == ("Queued", "WorkerCrashed")
 
 
 @pytest.mark.parametrize(("since", "shown_at"), [(22, 31), (20, 31), (5, None)])

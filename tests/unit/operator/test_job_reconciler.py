@@ -149,7 +149,7 @@ async def test_a_retry_that_changed_meanwhile_is_read_after_one_conflict_and_lef
     assert harness.status["phase"] == "Cancelled"
 
 
-async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_taken_and_one_to_be_queued(
+async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_queued_again(
     harness: JobReconcilerHarness,
 ) -> None:
     harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", registration_lease("newest"))
@@ -160,17 +160,24 @@ async def test_jobs_of_a_lost_worker_take_one_request_each_to_be_taken_and_one_t
         harness.job(name, phase="Running", **policy)
         await harness.act(f"uid-{name}")
         obj = harness.session.objects[job_path("ns", name)]
-        assert obj["status"]["phase"] == "Retrying"
-        assert [entry["phase"] for entry in obj["status"]["history"]] == ["Queued", "Retrying"]
-        due = {**obj["status"], "nextAttemptTime": stamp(0), "retryDelaySeconds": 0.0}
-        harness.observer.on_update(
-            harness.session.put(job_path("ns", name), {**obj, "status": due}), just_changed=True
-        )
-        await harness.act(f"uid-{name}")
-        history = harness.session.objects[job_path("ns", name)]["status"]["history"]
-        assert [entry["phase"] for entry in history] == ["Queued", "Retrying", "Queued"]
+        assert (obj["status"]["phase"], obj["status"]["crashes"]) == ("Queued", 1)
+        assert [entry["phase"] for entry in obj["status"]["history"]] == ["Queued", "Queued"]
     of_jobs = [method for method, path, _ in harness.session.requests if "/asyncjobs/" in path]
-    assert of_jobs == ["PATCH"] * 6
+    assert of_jobs == ["PATCH"] * 3
+
+
+async def test_a_second_crash_takes_a_request_to_be_taken_and_one_to_be_queued(
+    harness: JobReconcilerHarness,
+) -> None:
+    harness.session.put(f"{leases_path('ns')}/asyncjob-worker-{POD}", registration_lease("newest"))
+    harness.caches.worker_pods.on_lease_update(registration_lease("newest"))
+    harness.job(phase="Running", **{**running(), "crashes": 1})
+    await harness.act()
+    assert harness.status["phase"] == "Retrying"
+    due = {**harness.status, "nextAttemptTime": stamp(0), "retryDelaySeconds": 0.0}
+    harness.job(**due)
+    await harness.act()
+    assert (harness.status["phase"], harness.status["crashes"]) == ("Queued", 2)
 
 
 async def test_after_a_failed_write_a_job_is_read_before_it_is_written_again(

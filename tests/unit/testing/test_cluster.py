@@ -94,7 +94,7 @@ async def test_a_crash_in_mid_run_resumes_from_the_checkpoint(cluster: FakeClust
     job = await cluster.submit("import", 4)
     await cluster.run_until(lambda: job.checkpoint == 2)
     await job.crash()
-    assert (job.phase, job.reason) == (Phase.RETRYING, Reason.WORKER_CRASHED)
+    assert (job.phase, job.reason) == (Phase.QUEUED, Reason.WORKER_CRASHED)
     await cluster.run_until_idle()
     assert (job.result, job.status.crashes, job.status.retries) == ([2, 3], 1, 0)
     workers = [entry.worker for entry in job.history if entry.worker]

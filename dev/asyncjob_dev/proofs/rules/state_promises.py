@@ -63,7 +63,7 @@ REASONS_BY_PHASE: Final[dict[Phase, tuple[Reason, ...]]] = {
     Phase.QUEUED: (
         *(Reason.GATE_OPENED, Reason.START_TIME_REACHED, Reason.BACKOFF_ELAPSED),
         *(Reason.RELEASED, Reason.WORKER_GONE, Reason.REDRIVEN),
-        Reason.WAIT_OVER,
+        *(Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED, Reason.WAIT_OVER),
     ),
     Phase.PENDING: (
         *(Reason.WAITING_FOR_DEPENDENCY, Reason.SUSPENDED, Reason.QUEUE_PAUSED),

@@ -187,7 +187,7 @@ def _phase_is_explained(step: Step) -> Bool:
 def _costs_grow_by_one(step: Step) -> Bool:
     targets = {
         "retries": (Phase.RETRYING,),
-        "crashes": (Phase.RETRYING, Phase.DEAD_LETTER),
+        "crashes": (Phase.RETRYING, Phase.QUEUED, Phase.DEAD_LETTER),
         "releases": (Phase.RETRYING, Phase.QUEUED, Phase.DEAD_LETTER),
         "parks": PARKED,
     }
@@ -215,11 +215,15 @@ def _costs_fit_the_reason(step: Step) -> Bool:
     failed = step.now.reason(
         Reason.HANDLER_FAILED, Reason.RETRY_REQUESTED, Reason.EXECUTION_TIMEOUT
     )
-    crashed = step.now.reason(Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED, Reason.HANDLER_CRASHED)
-    fits = all_of(
-        same_truth(step.grown("retries"), failed), implies(crashed, step.grown("crashes"))
-    )
-    return implies(all_of(step.ended, step.now.phase(Phase.RETRYING)), fits)
+    lost = step.now.reason(Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED)
+    crashed = any_of(lost, step.now.reason(Reason.HANDLER_CRASHED))
+    crash, release = step.grown("crashes"), step.grown("releases")
+    retried = all_of(same_truth(step.grown("retries"), failed), implies(crashed, crash))
+    counted = all_of(same_truth(crash, lost), same_truth(release, negation(lost)))
+    first = cast("Bool", step.was.number("status.crashes") == 0)
+    requeued = all_of(counted, implies(lost, first))
+    ends = ((Phase.RETRYING, retried), (Phase.QUEUED, requeued))
+    return all_of(*(implies(all_of(step.ended, step.now.phase(to)), fits) for to, fits in ends))
 
 
 def _redrive_is_asked(step: Step) -> Bool:

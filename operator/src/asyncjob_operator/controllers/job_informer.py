@@ -30,6 +30,9 @@ SHOWN_SECONDS: Final = 60.0
 YOUNG_GENERATION_THRESHOLD: Final = 10_000
 """New objects before the collector looks at them, where Python itself takes 700."""
 
+GATHER_SECONDS: Final = 0.01
+"""Events of jobs that come within this time are taken together, in one turn of the event loop."""
+
 JobEventHandler = Callable[[str, JsonObject], None]
 """Called with the type of an event (ADDED, MODIFIED, DELETED) and the object."""
 
@@ -140,7 +143,8 @@ class JobWatch:
     async def _watch_until_closed(self, namespace: str | None, version: str) -> str:
         """Watch until the server ends it, as it does every few minutes; return the last version."""
         params = {"resourceVersion": version}
-        async for event in watch(self._session, collection_path(namespace, JOBS), params):
+        path = collection_path(namespace, JOBS)
+        async for event in watch(self._session, path, params, gather_seconds=GATHER_SECONDS):
             version = event.resource_version or version
             self._on_progress(namespace)
             if event.type != "BOOKMARK":

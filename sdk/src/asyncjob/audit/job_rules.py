@@ -16,7 +16,8 @@ _CANCELS: Final = frozenset({"DeadlineExceeded", "CancelRequested", "Duplicate"}
 _GIVEN_UP_WAITING: Final = frozenset({"QueueTimeout", "UnknownType", "DependencyFailed"})
 _WITHOUT_REASON: Final = frozenset({""})
 
-TAKEN_AWAY: Final = frozenset({"LeaseExpired", "WorkerCrashed", "WorkerGone"})
+FAILED_WORKER: Final = frozenset({"LeaseExpired", "WorkerCrashed"})
+TAKEN_AWAY: Final = FAILED_WORKER | {"WorkerGone"}
 """Reasons for which an attempt is taken from its worker, which only others can find."""
 
 REPORTED: Final = frozenset(
@@ -68,7 +69,7 @@ LEGAL_TRANSITIONS: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         "Succeeded": _WITHOUT_REASON,
         "Retrying": TAKEN_AWAY
         | {"HandlerFailed", "RetryRequested", "ExecutionTimeout", "HandlerCrashed", "Released"},
-        "Queued": frozenset({"Released", "WorkerGone"}),
+        "Queued": TAKEN_AWAY | {"Released"},
         "Scheduled": frozenset({"Sleeping"}),
         "Pending": frozenset({"WaitingForSignal", "WaitingForChildren"}),
         "DeadLetter": frozenset(
@@ -275,6 +276,15 @@ def _check_park_counted(was: JobVersion, now: JobVersion) -> Broken:
         yield catalog.JOB_COUNTERS, "a park was not counted"
 
 
+def _check_requeue_counted(was: JobVersion, now: JobVersion) -> Broken:
+    crashes, releases = now.crashes - was.crashes, now.releases - was.releases
+    if now.reason not in FAILED_WORKER:
+        if (crashes, releases) != (0, 1):
+            yield catalog.JOB_COUNTERS, "a release was not counted, or not as one"
+    elif (crashes, releases) != (1, 0) or was.crashes:
+        yield catalog.JOB_COUNTERS, f"requeued at once after crash {now.crashes} ({now.reason})"
+
+
 def _check_counters(was: JobVersion, now: JobVersion) -> Broken:
     redriven = was.phase == "DeadLetter" and now.phase == "Queued"
     ended = was.phase == "Running" and now.phase != "Running"
@@ -292,8 +302,8 @@ def _check_counters(was: JobVersion, now: JobVersion) -> Broken:
         spent += new - old
     if ended and now.phase == "Retrying" and spent == 0:
         yield catalog.JOB_COUNTERS, "an attempt is retried and nothing was spent"
-    if ended and now.phase == "Queued" and now.releases == was.releases:
-        yield catalog.JOB_COUNTERS, "a release was not counted"
+    if ended and now.phase == "Queued":
+        yield from _check_requeue_counted(was, now)
     yield from _check_park_counted(was, now)
     if (now.redrives != was.redrives) != redriven or now.redrives < was.redrives:
         yield catalog.JOB_COUNTERS, f"redrives went from {was.redrives} to {now.redrives}"

@@ -50,14 +50,16 @@ async def watch(
     params: Params | None = None,
     *,
     table: bool = False,
+    gather_seconds: float = 0.0,
 ) -> AsyncGenerator[WatchEvent]:
     """Watch a collection; without a `resourceVersion` it begins with all there is, as ADDED.
 
-    `table` asks for printer columns instead of objects. Ends when the server closes; raises
+    `table` asks for printer columns instead of objects. After what has come at once, nothing more
+    is read for `gather_seconds`: see `read_events`. Ends when the server closes; raises
     ExpiredError, UnknownOutcomeError and what else a request raises.
     """
     response = await open_watch(session, path, params, table=table)
-    async with aclosing(read_events(response)) as seen:
+    async with aclosing(read_events(response, gather_seconds)) as seen:
         async for event in seen:
             yield event
 
@@ -76,14 +78,18 @@ async def open_watch(
     return await session.stream(path, query, TABLE_TYPE if table else OBJECTS_TYPE)
 
 
-async def read_events(response: aiohttp.ClientResponse) -> AsyncGenerator[WatchEvent]:
+async def read_events(
+    response: aiohttp.ClientResponse, gather_seconds: float = 0.0
+) -> AsyncGenerator[WatchEvent]:
     """Yield what an open watch tells, and close it.
 
     Of a flood, more is always there to be read: others have their turn in between all the same.
+    With `gather_seconds` the events that come within that time are read together. The first after
+    a pause comes at once. To wake up for each costs a process more than most events do.
     """
     turns = TimeSlice()
     try:
-        async with aclosing(_read_lines(response)) as lines:
+        async with aclosing(_read_lines(response, gather_seconds)) as lines:
             async for line in lines:
                 event = _parse_event(line)
                 if event.get("type") == "ERROR":
@@ -101,13 +107,17 @@ def _parse_event(line: bytes) -> JsonObject:
         raise UnknownOutcomeError(f"invalid JSON in watch: {line[:100]!r}") from error
 
 
-async def _read_lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+async def _read_lines(
+    response: aiohttp.ClientResponse, gather_seconds: float
+) -> AsyncGenerator[bytes]:
     """Split the answer into lines of any length."""
     splitter = LineSplitter()
     while chunk := await _read_chunk(response):
         for line in splitter.feed(chunk):
             if line:
                 yield line
+        if gather_seconds:
+            await asyncio.sleep(gather_seconds)
 
 
 async def _read_chunk(response: aiohttp.ClientResponse) -> bytes:

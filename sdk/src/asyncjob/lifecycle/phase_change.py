@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from asyncjob.json_types import Json, JsonObject, as_object, integer, items
 from asyncjob.lifecycle.job_view import JobView
-from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase, Reason
+from asyncjob.lifecycle.phases import FINISHED_PHASES, LOST_WORKER_REASONS, Phase, Reason
 from asyncjob.lifecycle.policy import (
     BUILT_IN_POLICY,
     MAX_DURATION_SECONDS,
@@ -246,9 +246,9 @@ def fail(job: JobView, failure: Failure, *, now: str, jitter_sample: float) -> P
 def crash(
     job: JobView, reason: Reason, message: str, *, now: str, jitter_sample: float
 ) -> PhaseChange:
-    """Return Running → Retrying or DeadLetter for an attempt whose worker or handler process died.
+    """Return Running → Queued, Retrying or DeadLetter: the worker or the handler's process died.
 
-    It spends the crash budget and never a retry. So does a release beyond MAX_RELEASES.
+    It spends the crash budget and never a retry. The first has no backoff if its worker is lost.
     """
     policy = _effective_policy(job)
     failure = Failure(type=reason.value, category=Category.CRASH, message=message)
@@ -259,8 +259,12 @@ def crash(
         dead = _to_dead_letter(job, failure, Reason.CRASH_BUDGET_EXHAUSTED, text, now)
         return _with_fields(dead, crashes=job.crashes + 1)
     text = f"crash {job.crashes + 1} of {policy.max_crashes} allowed: {message}"
-    retrying = _to_retrying(job, reason, text, retry_delay(policy, job.crashes, jitter_sample), now)
-    return _with_fields(retrying, crashes=job.crashes + 1, error=failure.to_json())
+    if job.crashes == 0 and reason in LOST_WORKER_REASONS:
+        again = change_phase(job, Phase.QUEUED, now=now, reason=reason, message=text)
+    else:
+        wait = retry_delay(policy, job.crashes, jitter_sample)
+        again = _to_retrying(job, reason, text, wait, now)
+    return _with_fields(again, crashes=job.crashes + 1, error=failure.to_json())
 
 
 def release(

@@ -4,6 +4,7 @@ Closed lists. What each reason means stands in `asyncjob.explanations`.
 """
 
 from enum import StrEnum
+from typing import Final
 
 
 class Phase(StrEnum):
@@ -80,3 +81,7 @@ class Reason(StrEnum):
     BACKOFF_ELAPSED = "BackoffElapsed"
     GATE_OPENED = "GateOpened"
     REDRIVEN = "Redriven"
+
+
+LOST_WORKER_REASONS: Final = frozenset({Reason.LEASE_EXPIRED, Reason.WORKER_CRASHED})
+"""Why the operator takes a job from a worker that has failed, which the job counts as a crash."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from asyncjob.lifecycle.phases import Phase, Reason
+from asyncjob.lifecycle.phases import LOST_WORKER_REASONS, Phase, Reason
 
 
 class Actor(StrEnum):
@@ -149,17 +149,21 @@ TRANSITIONS: tuple[Transition, ...] = (
                 Reason.EXECUTION_TIMEOUT,
             ),
         },
-        "A failure with retries left, a crash with crash budget left, or a release beyond the "
-        "third; by the operator once the worker is lost or the attempt timed out.",
+        "A failure with retries left, a crash with crash budget left that is not the first of a "
+        "lost worker, or a release beyond the third; by the operator once the worker is lost or "
+        "the attempt timed out.",
         frozenset({StatusCounter.RETRIES, StatusCounter.CRASHES, StatusCounter.RELEASES}),
     ),
     Transition(
         Phase.RUNNING,
         Phase.QUEUED,
-        {**_by_worker(Reason.RELEASED), **_by_operator(Reason.WORKER_GONE)},
+        {
+            **_by_worker(Reason.RELEASED),
+            **_by_operator(Reason.WORKER_GONE, *sorted(LOST_WORKER_REASONS)),
+        },
         "Released by its worker, or by the operator once the worker is gone without having failed; "
-        "at most three times.",
-        frozenset({StatusCounter.RELEASES}),
+        "at most three times. Or its first crash: the worker is lost.",
+        frozenset({StatusCounter.RELEASES, StatusCounter.CRASHES}),
     ),
     Transition(
         Phase.RUNNING,

@@ -54,7 +54,7 @@ LIFECYCLE_POLICY: Final = AdmissionPolicy(
         outcome.BUDGET_RELEASES,
         outcome.BUDGET_PARKS,
         outcome.BUDGET_RETRIES_LEFT,
-        outcome.BUDGET_RELEASE_COUNTED,
+        outcome.BUDGET_REQUEUE_COUNTED,
         outcome.BUDGET_PARK_COUNTED,
         outcome.BUDGET_SPENT,
         outcome.BUDGET_BY_REASON,

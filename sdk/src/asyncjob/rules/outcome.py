@@ -6,7 +6,7 @@ and checkpoint change only while the job runs or as it leaves Running.
 
 from typing import Final
 
-from asyncjob.lifecycle.phases import Reason
+from asyncjob.lifecycle.phases import LOST_WORKER_REASONS, Reason
 from asyncjob.lifecycle.transitions import TRANSITIONS, StatusCounter
 from asyncjob.rules.rule import (
     Rule,
@@ -62,12 +62,15 @@ BUDGET_RETRIES_LEFT: Final = Rule(
         f"{count('retries')} <= now.effective.maxRetries"
     },
 )
-BUDGET_RELEASE_COUNTED: Final = Rule(
-    "budget.release-counted",
-    "A job that goes from Running to Queued has been released once more.",
+BUDGET_REQUEUE_COUNTED: Final = Rule(
+    "budget.requeue-counted",
+    f"A job that goes from Running to Queued has crashed for the first time, if its worker is lost "
+    f"({', '.join(sorted(LOST_WORKER_REASONS))}), or else has been released once more.",
     {
         StatusWrite.PHASE_CHANGE: "was.phase != 'Running' || now.phase != 'Queued'"
-        f" || {grew('releases')}",
+        f" || ({_REASON} in {cel_list(sorted(LOST_WORKER_REASONS))}"
+        f" ? {count('crashes')} == 1 && {count('crashes', 'was')} == 0 && {unchanged('releases')}"
+        f" : ({grew('releases')}) && {unchanged('crashes')})",
     },
 )
 BUDGET_PARK_COUNTED: Final = Rule(
