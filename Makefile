@@ -146,7 +146,7 @@ simulate-mutations: $(STAMP) ## plant each of the known bugs and search for it t
 	@$(BIN)/python -m asyncjob_simulation.mutations $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
 	  $(call switched,WRITE,--write) $(call given,BUG,--)
 
-simulate-resources: $(STAMP) ## generated changes of queues, schedules and control fields come to what their last spec comes to when made fresh (SEED=n MINUTES=n LIVES=n)
+simulate-resources: $(STAMP) ## generated changes of queues, schedules, arrays and control fields come to what their last spec comes to when made fresh (SEED=n MINUTES=n LIVES=n)
 	@$(BIN)/python -m asyncjob_simulation.resource_lives $(call given,SEED,--seed) $(call given,MINUTES,--minutes) \
 	  $(call given,LIVES,--lives)
 

@@ -164,7 +164,7 @@ class Perturbation:
         if outcome.starved:
             return outcome
         self.journal.add_case(case, outcome)
-        self.table.row(case.scenario, case.part).add(outcome)
+        self.table.add(case, outcome)
         if outcome.failed:
             click.echo("\n".join(failure(case, outcome)))
             return outcome
@@ -231,7 +231,8 @@ def main(
     began = time.monotonic()
     kept = Journal.open(journal, whatever_was_run=only_summary)
     if only_summary:
-        click.echo("\n".join([*summary(kept.table(), kept.spent), "", *by_kind(kept.kinds()), ""]))
+        told = kept.table()
+        click.echo("\n".join([*summary(told, kept.spent), "", *by_kind(told), ""]))
         click.echo("\n".join(f"{cases} cases of {what}" for what, cases in kept.contents.items()))
         return
     seed = secrets.randbits(_SEED_BITS) if seed is None else seed
@@ -267,7 +268,8 @@ def main(
         + (f"; {cut_off} cut off, the time was over" if cut_off else "")
         + f"; other programs took {others:.0%} of the machine"
     )
-    if why := complaint(perturbation.table, cut_off, others):
+    whole = kept.whole(chosen=bool(scenario or part or call or when or at))
+    if why := complaint(perturbation.table, cut_off, others, whole):
         raise click.ClickException(why)
 
 

@@ -17,9 +17,9 @@ import orjson
 
 from asyncjob_perturbation.calls import Call
 from asyncjob_perturbation.case import Outcome
-from asyncjob_perturbation.plan import At, Case, Part, When, all_cases
+from asyncjob_perturbation.plan import Case, Part, When, all_cases
 from asyncjob_perturbation.proxy import Recording
-from asyncjob_perturbation.report import Row, Spent, Table
+from asyncjob_perturbation.report import Spent, Table
 from asyncjob_perturbation.scenarios import SCENARIOS
 
 Pair = tuple[str, Part]
@@ -51,6 +51,8 @@ class Journal:
     undisturbed: dict[Pair, Outcome] = field(default_factory=dict)
     cases: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
+    passes_over: bool = False
+    """Whether it had cases when it was opened, which are not run again if they ended well."""
 
     @classmethod
     def open(cls, path: Path | None, *, whatever_was_run: bool = False) -> "Journal":
@@ -60,6 +62,7 @@ class Journal:
         for line in map(orjson.loads, lines):
             if whatever_was_run or line["content"] == journal.content:
                 journal._take(line)
+        journal.passes_over = bool(journal.cases)
         return journal
 
     @property
@@ -121,24 +124,28 @@ class Journal:
             row = table.row(scenario, part)
             row.calls, row.events = len(outcome.recording.calls), len(outcome.recording.events)
         for line in self.cases.values():
-            table.row(line["scenario"], line["part"]).count(
-                reached=line["reached"], failed=bool(line["differences"]), seconds=line["seconds"]
+            case = Case(line["scenario"], line["part"], 0, _call(line["call"]), When(line["when"]))
+            table.count(
+                case,
+                reached=line["reached"],
+                failed=bool(line["differences"]),
+                seconds=line["seconds"],
             )
         for case in self._open_cases():
-            table.row(case.scenario, case.part).open += 1
+            table.count_open(case)
         return table
 
-    def kinds(self) -> Mapping[tuple[str, str], Row]:
-        """Return a row for each way of interfering and what it is tied to."""
-        rows = {(when.value, at.value): Row("", "") for when in When for at in At}
-        for line in self.cases.values():
-            case = Case(line["scenario"], line["part"], 0, _call(line["call"]), When(line["when"]))
-            rows[case.when, case.at].count(
-                reached=line["reached"], failed=bool(line["differences"]), seconds=line["seconds"]
-            )
-        for case in self._open_cases():
-            rows[case.when, case.at].open += 1
-        return {kind: row for kind, row in rows.items() if row.cases or row.open}
+    def whole(self, *, chosen: bool) -> Table | None:
+        """Return the table of all cases, or of a sample of all; None if it has a piece of them.
+
+        `chosen`: scenarios, parts, requests or ways of interfering were chosen for this run.
+        """
+        is_sample = not chosen and not self.passes_over
+        return self.table() if is_sample or self._has_all() else None
+
+    def _has_all(self) -> bool:
+        every = {(scenario, part) for scenario in SCENARIOS for part in Part}
+        return every <= self.undisturbed.keys() and next(self._open_cases(), None) is None
 
     def _open_cases(self) -> Iterator[Case]:
         for pair, outcome in self.undisturbed.items():

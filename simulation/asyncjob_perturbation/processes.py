@@ -83,8 +83,8 @@ class PartProcess:
 
     def kill(self) -> None:
         """SIGKILL: nothing of it runs any more when this returns."""
-        if self._process and self._process.pid:
-            os.kill(self._process.pid, signal.SIGKILL)
+        if self._process:
+            self._process.kill()  # which does nothing if it has ended: its pid may be another's
 
     async def until_ready(self) -> None:
         """Wait until it says that it is ready."""

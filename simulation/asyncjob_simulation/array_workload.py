@@ -7,10 +7,11 @@ from typing import Any, Final
 from asyncjob.names import API_VERSION, ARRAY_LABEL, ARRAYS, GROUP, JOBS, collection_path, job_path
 from asyncjob.names import array_path as path_of
 from asyncjob_simulation.array_rules import ENDED
+from asyncjob_simulation.clocks import time_text
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.event_loop import FIRST_MOMENT
 from asyncjob_simulation.item_runs import ITEMS, ItemRuns
-from asyncjob_simulation.workload import PEOPLE, Workload, time_text
+from asyncjob_simulation.workload import PEOPLE, Workload
 
 Object = dict[str, Any]
 

@@ -21,7 +21,8 @@ from unittest.mock import patch
 
 import structlog
 
-from asyncjob_simulation.event_loop import SimulationLoop
+from asyncjob.lifecycle.timestamps import format_timestamp
+from asyncjob_simulation.event_loop import FIRST_MOMENT, SimulationLoop
 from asyncjob_simulation.processes import current_process
 from asyncjob_worker.leases.held_job import HeldJob
 
@@ -56,6 +57,11 @@ def _numbering() -> Callable[[object], int]:
 def true_time(loop: asyncio.AbstractEventLoop) -> float:
     """Return the true time in epoch seconds."""
     return EPOCH + loop.time()
+
+
+def time_text(seconds: float) -> str:
+    """Return the true time so long after the beginning, as it is stored."""
+    return format_timestamp(datetime.fromtimestamp(EPOCH + FIRST_MOMENT + seconds, UTC))
 
 
 def true_moment(loop: asyncio.AbstractEventLoop) -> datetime:

@@ -190,11 +190,15 @@ class QuietCluster:
             self.write("DELETE", job_path(NAMESPACE, name))
 
 
-def play(seed: int, story: Callable[[QuietCluster], Awaitable[Object]]) -> Object:
+def play(
+    seed: int,
+    story: Callable[[QuietCluster], Awaitable[Object]],
+    app: Callable[[HandlerCalls], WorkerApp] = make_app,
+) -> Object:
     """Play a story in a cluster of its own, and return what it has come to."""
     # As in `simulate`: what the dead have left is freed in here, and not to be heard of.
     with patch.object(sys, "unraisablehook", lambda _: None):
-        cluster = QuietCluster(seed)
+        cluster = QuietCluster(seed, app)
         end = cluster.run(story)
         with quiet():
             del cluster

@@ -1,13 +1,12 @@
 """Generated lives of resources: A → B → C comes to what C comes to when it is made fresh.
 
-Queues, cron jobs and control fields of jobs are changed several times, to what their schemas allow
-and nobody thought of, while jobs flow and the operator may be restarted. Then the same is done
-with what was last written alone, at the same moment of another simulation without that past. What
-comes of the same jobs has to be the same in both, and as the fields say.
+Queues, cron jobs, arrays and control fields of jobs are changed several times, to what their
+schemas allow and nobody thought of, while jobs flow and the operator may be restarted. Then the
+same is done with what was last written alone, at the same moment of another simulation without that
+past. What comes of the same jobs has to be the same in both, and as the fields say.
 """
 
 import asyncio
-import calendar
 import secrets
 import sys
 import time
@@ -19,18 +18,24 @@ from typing import Any, Final
 
 import click
 
+from asyncjob import WorkerApp
 from asyncjob.names import (
-    CRON_JOBS,
     JOBS,
     QUEUES,
-    cron_job_path,
     job_path,
     queue_path,
 )
-from asyncjob_operator.core.schedules.calendar import parse_schedule
-from asyncjob_simulation.clocks import true_time
+from asyncjob_simulation.array_lives import (
+    ARRAY_BEGINS_AT,
+    ARRAY_CHANGES,
+    array_app,
+    array_life,
+    array_promises,
+    array_spec,
+)
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.dice import Dice
+from asyncjob_simulation.handlers import HandlerCalls, make_app
 from asyncjob_simulation.life import prepare_process
 from asyncjob_simulation.quiet_cluster import (
     SLOTS,
@@ -40,13 +45,16 @@ from asyncjob_simulation.quiet_cluster import (
     play,
     work,
 )
+from asyncjob_simulation.schedule_lives import (
+    SCHEDULE_BEGINS_AT,
+    schedule_life,
+    schedule_promises,
+    schedule_spec,
+)
 from asyncjob_simulation.schema_values import made_value, spec_schema
 
 CHANGES: Final = 3
-_SETTLE_SECONDS: Final = 90.0
 _PROBE_SECONDS: Final = 200.0
-_CHANGE_SECONDS: Final = 240.0
-_WINDOW_SECONDS: Final = 1800.0
 
 _QUEUE_VALUES: Final[dict[str, Sequence[Any]]] = {
     "periodSeconds": (1, 2, 60),
@@ -61,17 +69,6 @@ _QUEUE_VALUES: Final[dict[str, Sequence[Any]]] = {
     "retryOn": (["Internal"], ["Timeout"]),
     "noRetryOn": (["Internal"], ["Timeout"]),
 }
-_CRON_VALUES: Final[dict[str, Sequence[Any]]] = {
-    "schedule": ("*/5 * * * *", "0 * * * *", "H/10 * * * *", "17,39 * * * *", "0 0 29 2 *"),
-    "timeZone": ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns"),
-    "jitterSeconds": (0, 1, 30),
-    "startingDeadlineSeconds": (5, 60, 315_360_000),
-    "misfireLimit": (1, 100),
-    "successfulJobsHistoryLimit": (0, 1, 1000),
-    "failedJobsHistoryLimit": (0, 1, 1000),
-}
-_NO_STATE: Final = ("trigger", "backfill")
-"""Fields that ask for something once; a fresh resource would be asked again."""
 
 
 @dataclass(frozen=True)
@@ -171,58 +168,6 @@ def queue_promises(spec: Object, end: Object) -> list[tuple[str, object, object]
     return found
 
 
-# ---- cron jobs
-
-
-async def _cron_life(specs: Sequence[Object], begins_at: float, cluster: QuietCluster) -> Object:
-    """Give a cron job these specs one after the other, and see when it runs in half an hour."""
-    path = cron_job_path(NAMESPACE, "lived")
-    for number, spec in enumerate(specs):
-        cluster.put("AsyncCronJob", path, CRON_JOBS, "lived", spec)
-        await asyncio.sleep(_CHANGE_SECONDS if number < len(specs) - 1 else STEP_SECONDS)
-        if cluster.dice.happens(f"restart {number}", 0.5):
-            cluster.restart_operator()
-    await asyncio.sleep(max(0.0, cluster.until(begins_at)))
-    begin = true_time(cluster.loop)
-    await asyncio.sleep(_WINDOW_SECONDS + _SETTLE_SECONDS)
-    cron = cluster.find(path) or {}
-    status = cron.get("status", {})
-    return {
-        "runs": sorted(name for name in cluster.written_jobs if name.startswith("lived-")),
-        "begin": begin,
-        "next": status.get("nextScheduleTime"),
-        "active": status.get("activeCount", 0),
-        "spec": cron.get("spec"),
-    }
-
-
-def cron_promises(spec: Object, end: Object) -> list[tuple[str, object, object]]:
-    """Return where the runs are not those of the calendar."""
-    expected = [] if spec.get("suspend") else _calendar(spec, end["begin"])
-    came = [name for name in end["runs"] if _time_in(name) in _window(end["begin"])]
-    wanted = [f"lived-{time.strftime('%Y%m%dt%H%Mz', time.gmtime(at))}" for at in expected]
-    return [] if came == sorted(wanted) else [("the runs are not the calendar's", came, wanted)]
-
-
-def _calendar(spec: Object, begin: float) -> list[int]:
-    schedule = parse_schedule(spec["schedule"], spec.get("timeZone", "UTC"), f"{NAMESPACE}/lived")
-    found: list[int] = []
-    for at in schedule.times_after(begin):
-        if at not in _window(begin):
-            break
-        found.append(at)
-    return found
-
-
-def _window(begin: float) -> range:
-    """Return the time that is looked at, but for its ends, which jitter moves."""
-    return range(int(begin) + 60, int(begin + _WINDOW_SECONDS) - 60)
-
-
-def _time_in(name: str) -> int:
-    return calendar.timegm(time.strptime(name.removeprefix("lived-"), "%Y%m%dt%H%Mz"))
-
-
 # ---- control fields
 
 
@@ -286,27 +231,16 @@ class LifeKind:
     ignored: frozenset[str] = field(default_factory=frozenset)
     """What of the end may differ from that of a fresh one."""
 
+    app: Callable[[HandlerCalls], WorkerApp] = make_app
+    """Makes the app of the worker."""
+
+    changes: int = CHANGES
+    """How many specs it gets."""
+
 
 def _queue_spec(dice: Dice, number: int) -> Object:
     spec: Object = made_value(spec_schema(QUEUES), dice, f"queue {number}", _QUEUE_VALUES)
     return spec
-
-
-def _cron_spec(dice: Dice, number: int) -> Object:
-    schema = spec_schema(CRON_JOBS)
-    plain = {
-        name: one
-        for name, one in schema["properties"].items()
-        if name not in {*_NO_STATE, "jobTemplate"}
-    }
-    spec: Object = made_value(
-        {"type": "object", "properties": plain, "required": ["schedule"]},
-        dice,
-        f"cron {number}",
-        _CRON_VALUES,
-    )
-    template = {"type": "work", "queue": "lived", "payload": work(1.0)}
-    return {**spec, "jobTemplate": {"spec": template}}
 
 
 def _control_spec(dice: Dice, number: int) -> Object:
@@ -322,7 +256,12 @@ def _control_spec(dice: Dice, number: int) -> Object:
 KINDS: Final = (
     LifeKind("queue", _queue_spec, _queue_life, queue_promises, 260.0, frozenset({"peak"})),
     LifeKind(
-        "schedule", _cron_spec, _cron_life, cron_promises, 600.0, frozenset({"runs", "begin"})
+        "schedule",
+        schedule_spec,
+        schedule_life,
+        schedule_promises,
+        SCHEDULE_BEGINS_AT,
+        frozenset({"runs", "begin"}),
     ),
     LifeKind(
         "control fields",
@@ -332,17 +271,27 @@ KINDS: Final = (
         160.0,
         frozenset({"taken"}),
     ),
+    LifeKind(
+        "array",
+        array_spec,
+        array_life,
+        array_promises,
+        ARRAY_BEGINS_AT,
+        frozenset({"taken", "suspended", "redrives", "asked"}),
+        array_app,
+        ARRAY_CHANGES,
+    ),
 )
 
 
 def try_seed(kind: LifeKind, seed: int) -> list[LifeDifference]:
     """Let one resource live, and compare it with a fresh one."""
     dice = Dice(seed)
-    specs = [kind.make(dice, number) for number in range(CHANGES)]
-    lived = _end_of(kind, specs, seed)
-    # All control fields at once, but for changes that were refused: a cancel is not taken back.
+    specs = [kind.make(dice, number) for number in range(kind.changes)]
+    lived = end_of(kind, specs, seed)
+    # All that was taken at once: some changes are refused, such as to take a cancel back.
     last = lived.get("taken", specs[-1])
-    fresh = _end_of(kind, [last], seed)
+    fresh = end_of(kind, [last], seed)
     found = [
         LifeDifference(seed, kind.name, what, lived[what], fresh[what], specs)
         for what in fresh
@@ -355,8 +304,9 @@ def try_seed(kind: LifeKind, seed: int) -> list[LifeDifference]:
     return found
 
 
-def _end_of(kind: LifeKind, specs: Sequence[Object], seed: int) -> Object:
-    return play(seed, partial(kind.live, specs, kind.begins_at))
+def end_of(kind: LifeKind, specs: Sequence[Object], seed: int) -> Object:
+    """Return what a resource comes to that is given these specs one after the other."""
+    return play(seed, partial(kind.live, specs, kind.begins_at), kind.app)
 
 
 @click.command()

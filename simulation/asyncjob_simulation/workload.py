@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from asyncjob.errors import AsyncJobError
-from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.names import (
     API_VERSION,
     CRON_JOBS,
@@ -21,10 +19,9 @@ from asyncjob.names import (
 )
 from asyncjob.rest.submission import Submission, Submitted
 from asyncjob_simulation.actors import Gateway
-from asyncjob_simulation.clocks import EPOCH
+from asyncjob_simulation.clocks import time_text
 from asyncjob_simulation.cluster import NAMESPACE, Cluster, Replica
 from asyncjob_simulation.dice import Dice
-from asyncjob_simulation.event_loop import FIRST_MOMENT
 from asyncjob_simulation.handlers import ISOLATED, RARE
 from asyncjob_simulation.swarm import Swarm
 
@@ -369,8 +366,3 @@ class Workload:
 
     def _patch(self, path: str, spec: Object) -> None:
         self.cluster.write(PEOPLE, "PATCH", path, {"spec": spec})
-
-
-def time_text(seconds: float) -> str:
-    """Return the true time so long after the beginning."""
-    return format_timestamp(datetime.fromtimestamp(EPOCH + FIRST_MOMENT + seconds, UTC))

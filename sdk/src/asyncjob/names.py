@@ -144,6 +144,11 @@ def read_capabilities(announced: str, leader: str) -> frozenset[str]:
 MAX_NAME_LENGTH: Final = 253
 """Characters that Kubernetes allows in the name of an object."""
 
+NAME_PATTERN: Final = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+"""Of the name of an object."""
+
+_NAME: Final = re.compile(NAME_PATTERN.strip("^$"))
+
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _NAMESPACE_MAX: Final = 63
 
@@ -151,6 +156,11 @@ _NAMESPACE_MAX: Final = 63
 def is_namespace(text: str) -> bool:
     """Return whether a namespace can be called so; what cannot must not get into a path."""
     return len(text) <= _NAMESPACE_MAX and _NAMESPACE.fullmatch(text) is not None
+
+
+def is_object_name(text: str) -> bool:
+    """Return whether an object can be called so; what cannot must not get into a path."""
+    return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 
 def collection_path(namespace: str | None, plural: str) -> str:

@@ -1,6 +1,6 @@
 """Generated lives on a real API server: A → B → C ends as C made fresh.
 
-Queues, cron jobs and the control fields of jobs.
+Queues, cron jobs, arrays and the control fields of jobs.
 
 `make simulate-resources` does this in virtual time, with many more.
 """
@@ -16,14 +16,26 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from asyncjob.errors import ApiError
-from asyncjob.names import CRON_JOBS, JOBS, QUEUES, cron_job_path, job_path, queue_path
+from asyncjob.names import (
+    ARRAYS,
+    CRON_JOBS,
+    JOBS,
+    QUEUES,
+    array_path,
+    cron_job_path,
+    job_path,
+    queue_path,
+)
 from asyncjob_dev.controlplane import ControlPlane
 from asyncjob_perturbation.case import ScenarioRun
 from asyncjob_perturbation.cluster import Cluster, running_cluster
+from asyncjob_perturbation.handlers import UNTIL_MENDED
 from asyncjob_perturbation.people import WithKubectl
-from asyncjob_perturbation.plan import Part
+from asyncjob_perturbation.plan import LEASE_SECONDS, Part
 from asyncjob_perturbation.processes import prepare
 from asyncjob_perturbation.scenarios import Scenario, ScenarioContext, job_spec
+from asyncjob_simulation.array_lives import counted, heeded, is_stopped
+from asyncjob_simulation.array_rules import ENDED
 from asyncjob_simulation.dice import Dice
 from asyncjob_simulation.resource_lives import CHANGES, KINDS
 
@@ -38,12 +50,13 @@ FIRST_SEED: Final = int(os.environ.get("ASYNCJOB_SEED", "1790364820"))
 LIVES: Final = 3
 STEP_SECONDS: Final = 1.5
 SETTLE_SECONDS: Final = 15.0
+ENDED_SECONDS: Final = 120.0
 LATE_SECONDS: Final = 20.0
 """So long after its last change a cron job may run by what it was before: the operator restarts."""
 
 SCHEDULED_FOR: Final = timedelta(minutes=3)
 EACH_MINUTE: Final = "* * * * *"
-_, SCHEDULE, CONTROL = KINDS
+_, SCHEDULE, CONTROL, ARRAY = KINDS
 RETENTION: Final = "retention"
 """Left out: what was deleted is not there to be compared."""
 
@@ -186,6 +199,88 @@ async def end_of_schedule(
         "conditions": conditions,
     }
     return end, since
+
+
+@pytest.mark.soak
+async def test_an_array_ends_as_its_last_spec_says_whatever_it_was_before(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    async with running_cluster(control_plane, tmp_path) as cluster:
+        await together(
+            *(check_array(cluster, seed) for seed in range(FIRST_SEED, FIRST_SEED + LIVES))
+        )
+
+
+async def check_array(cluster: Cluster, seed: int) -> None:
+    first, *changes = [ARRAY.make(Dice(seed), number) for number in range(ARRAY.changes)]
+    lived, taken = await end_of_array(cluster, f"array-lived-{seed}", [array_spec(first), *changes])
+    fresh, _ = await end_of_array(cluster, f"array-fresh-{seed}", [{**taken, "redrive": 0}])
+    assert {**lived, "redrives": 0, "asked": 0} == fresh, (first, changes)
+    assert not ARRAY.promises(taken, lived), (first, changes)
+
+
+def array_spec(made: Object) -> Object:
+    """Return a spec whose items fail as its payload says, and take a while one by one."""
+    items, failing = made["items"], made["payload"]["failing"]
+    count = items.get("count") or len(items["inline"])
+    inline = [UNTIL_MENDED if item in failing else 0 for item in range(count)]
+    kept = {name: value for name, value in made.items() if name != "notBefore"}
+    return {
+        **kept,
+        "type": "sum",
+        "queue": "default",
+        "items": {"inline": inline, **({"skip": items["skip"]} if "skip" in items else {})},
+        "chunkSize": 1,
+        "leaseDurationSeconds": LEASE_SECONDS,
+    }
+
+
+async def end_of_array(
+    cluster: Cluster, name: str, specs: Sequence[Object]
+) -> tuple[Object, Object]:
+    """Return what has become of an array that was changed while it ran, and what was taken."""
+    async with ScenarioRun(cluster, Scenario(name, _nothing, {}), Part.WORKER) as run:
+        people = WithKubectl(cluster.session, run.namespace)
+        path = array_path(run.namespace, "lived")
+        await people.create(QUEUES, "default", {})
+        await people.create(ARRAYS, "lived", specs[0])
+        await run.play()
+        taken = specs[0]
+        for number, spec in enumerate(specs[1:]):
+            await asyncio.sleep(STEP_SECONDS)
+            with contextlib.suppress(ApiError):
+                answer: Any = await cluster.session.merge_patch(path, {"spec": spec})
+                taken = {**taken, **heeded(spec, answer["status"])}
+            if number % 2:
+                run.parts[Part.OPERATOR].kill()
+        # One that is suspended has no end to be compared.
+        await cluster.session.merge_patch(path, {"spec": {"suspend": False}})
+        async with asyncio.timeout(ENDED_SECONDS):
+            while not (end := array_end(run.seen.objects, taken)):
+                run.seen.changed.clear()
+                await run.seen.changed.wait()
+    return end, taken
+
+
+def array_end(objects: Any, taken: Object) -> Object | None:
+    """Return what an array has come to, None as long as anything of it is under way."""
+    status, chunks = objects[ARRAYS]["lived"].get("status", {}), sorted(objects[JOBS])
+    redrives, asked = status.get("redrives", 0), taken.get("redrive", 0)
+    if status.get("phase") not in ENDED or chunks or redrives != asked:
+        return None
+    return {
+        "phase": status["phase"],
+        "reason": status.get("reason"),
+        "items": None if is_stopped(status) else counted(status),
+        "open": status.get("openCount"),
+        "chunks": chunks,
+        "redrives": redrives,
+        "asked": asked,
+        "conditions": [one["type"] for one in status.get("conditions", ())],
+        # Nobody looks at these here.
+        "goes on though suspended": False,
+        "run again": True,
+    }
 
 
 async def lived_and_fresh(cluster: Cluster, seed: int) -> tuple[Sequence[Object], Object, Object]:

@@ -1,6 +1,7 @@
 """One operator for all namespaces, an honest tenant in one of them, and others beside it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from support.cluster.installation import install
 from support.driven.jobs import NUMBERS
 from support.processes.operator import QUICK, OperatorProcess, operator_kubeconfig
 from support.processes.workers import WorkerNamespace, worker_namespace
+from support.tenants.honest import Honest, HonestArrays, HonestTenant, broken_loops
+
+FOREIGN = "foreign"
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +57,38 @@ def honest(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WorkerNamesp
 def space(admin: Client) -> Space:
     """Create the other tenant's namespace."""
     return Space(f"tenant-{next(NUMBERS)}", admin).create()
+
+
+@pytest.fixture
+def foreign(honest: WorkerNamespace) -> str:
+    """Return the UID of a finished job of the honest tenant."""
+    uid: str = honest.create(FOREIGN, "echo", 1, queue="honest")["metadata"]["uid"]
+    honest.until_phase(FOREIGN, "Succeeded")
+    return uid
+
+
+@pytest.fixture
+def undisturbed(honest: WorkerNamespace, foreign: str, operator: OperatorProcess) -> Iterator[None]:
+    """Check that the honest tenant and the operator do not notice what the test does."""
+    before = honest.get(FOREIGN)
+    assert before["metadata"]["uid"] == foreign
+    with unharmed(HonestTenant(honest), operator):
+        yield
+    assert honest.get(FOREIGN) == before
+
+
+@contextmanager
+def unharmed(tenant: Honest, operator: OperatorProcess) -> Iterator[None]:
+    """Check that neither a tenant nor the operator notices what is done."""
+    with tenant.undisturbed(at_least=3):
+        yield
+    assert operator.leads()
+    operator.until_ready(1.0)
+    assert not broken_loops(operator)
+
+
+@pytest.fixture
+def arrays_undisturbed(honest: WorkerNamespace, operator: OperatorProcess) -> Iterator[None]:
+    """Check that the honest tenant's arrays and the operator do not notice what the test does."""
+    with unharmed(HonestArrays(honest), operator):
+        yield

@@ -4,9 +4,7 @@ Each field of each resource that somebody may write, with each value that nobody
 words, or taken and harmless to others.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,35 +13,30 @@ from asyncjob.lifecycle.job_view import read_job
 from asyncjob.lifecycle.phase_change import status_fields
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.names import (
-    BACKFILL_LABEL,
     COMPONENT_LABEL,
-    CONTENT_ANNOTATION,
-    CRON_JOB_LABEL,
-    CRON_JOB_UID_LABEL,
     CRON_JOBS,
-    DEDUPLICATION_LABEL,
-    IDEMPOTENCY_LABEL,
     JOBS,
-    PARENT_LABEL,
     POD_UID_ANNOTATION,
     QUEUE_LABEL,
     QUEUES,
-    RESTORED_LABEL,
-    SCHEDULED_TIME_ANNOTATION,
-    TRIGGER_ANNOTATION,
     WORKER_ANNOTATION,
     WORKER_COMPONENT,
     WORKER_LEASE_PREFIX,
     collection_path,
     job_status_path,
 )
-from support.cluster.api import MERGE, Client
 from support.cluster.identities import Space, Worker
 from support.driven.lives import Life, succeeded
 from support.forbidden.removals import ADMINISTRATOR_WHO_DELETES
-from support.objects.builders import claim_of, cron_job, job, queue
-from support.processes.operator import OperatorProcess
-from support.processes.workers import WorkerNamespace as Tenant
+from support.objects.builders import claim_of
+from support.tenants.accounts import (
+    MANIFESTS,
+    METADATA,
+    Account,
+    account,
+    create_all,
+    patch_all,
+)
 from support.tenants.dishonest import (
     ResourceField,
     Steps,
@@ -53,31 +46,10 @@ from support.tenants.dishonest import (
     tried,
     values,
 )
-from support.tenants.honest import HonestTenant, broken_loops
 
 pytestmark = [pytest.mark.integration, pytest.mark.alone, pytest.mark.timeout(420)]
 
-SHALLOW = "application/json;as=Table;v=v1;g=meta.k8s.io"
-BARE = {"includeObject": "None"}
-"""What is deep in an answer cannot be read by Python's own parser: rows without objects."""
-
-LABELS = (
-    BACKFILL_LABEL,
-    CRON_JOB_LABEL,
-    CRON_JOB_UID_LABEL,
-    DEDUPLICATION_LABEL,
-    IDEMPOTENCY_LABEL,
-    PARENT_LABEL,
-    RESTORED_LABEL,
-)
-ANNOTATIONS = (CONTENT_ANNOTATION, SCHEDULED_TIME_ANNOTATION, TRIGGER_ANNOTATION)
-METADATA = metadata_fields(LABELS, ANNOTATIONS)
 STATUS = schema_fields(JOBS, "status")
-MANIFESTS: dict[str, Callable[[str], dict[str, Any]]] = {
-    JOBS: job,
-    QUEUES: queue,
-    CRON_JOBS: cron_job,
-}
 LEASE_FIELDS = [
     *(ResourceField(("metadata", "labels", label)) for label in (QUEUE_LABEL, COMPONENT_LABEL)),
     *(
@@ -104,74 +76,6 @@ ANNOUNCED: tuple[Steps, ...] = (
     ("crashed",),
 )
 """Inside the annotation by which a worker announces itself, which is JSON of its own."""
-
-FOREIGN = "foreign"
-
-
-@dataclass
-class Account:
-    """What came of one token's writes."""
-
-    client: Client
-    answers: Counter[int]
-    odd: list[str]
-
-    def write(self, method: str, path: str, text: str, what: str, value: Value) -> int:
-        """Send one write; a refusal must have words, and not be the server's own failure."""
-        kind = MERGE if method == "PATCH" else "application/json"
-        answer = self.client.send(
-            *(method, path, text.encode()), content_type=kind, accept=SHALLOW, query=BARE
-        )
-        self.answers[answer.status] += 1
-        too_large = value.name == "a key of 1 MiB"
-        if answer.status >= 500 and not too_large:
-            self.odd.append(f"{method} {what} = {value.name}: {answer.status} {answer.message}")
-        if 400 <= answer.status < 500 and not answer.message:
-            self.odd.append(f"{method} {what} = {value.name}: {answer.status} without a word")
-        return answer.status
-
-
-@pytest.fixture
-def foreign(honest: Tenant) -> str:
-    """Return the UID of a finished job of the honest tenant."""
-    uid: str = honest.create(FOREIGN, "echo", 1, queue="honest")["metadata"]["uid"]
-    honest.until_phase(FOREIGN, "Succeeded")
-    return uid
-
-
-@pytest.fixture
-def undisturbed(honest: Tenant, foreign: str, operator: OperatorProcess) -> Iterator[None]:
-    """Check that the honest tenant and the operator do not notice what the test does."""
-    before = honest.get(FOREIGN)
-    with HonestTenant(honest).undisturbed(at_least=3):
-        yield
-    assert honest.get(FOREIGN) == before
-    assert operator.leads()
-    operator.until_ready(1.0)
-    assert not broken_loops(operator)
-
-
-def account(space: Space, *roles: str) -> Account:
-    """Return an account with roles of the project's."""
-    name = f"{roles[0]}-thief"
-    space.account(name)
-    for role in roles:
-        space.bind(name, role, called=f"{name}-{role}")
-    return Account(space.as_account(name), Counter(), [])
-
-
-def create_all(thief: Account, space: Space, plural: str, foreign: str) -> None:
-    """Create an object for each field and value."""
-    path, fields = collection_path(space.name, plural), (*schema_fields(plural, "spec"), *METADATA)
-    for number, (field, value) in enumerate(tried(fields, foreign)):
-        body = MANIFESTS[plural](f"{plural[:8]}-{number}")
-        thief.write("POST", path, field.put(body, value), f"{plural} {field}", value)
-
-
-def patch_all(thief: Account, path: str, fields: list[ResourceField], foreign: str) -> None:
-    """Patch one object with each field and value."""
-    for field, value in tried(fields, foreign):
-        thief.write("PATCH", path, field.put({}, value), f"{field}", value)
 
 
 @pytest.mark.usefixtures("undisturbed")
@@ -209,7 +113,7 @@ def test_neither_an_administrator_of_jobs_nor_the_gateway_harms_other_tenants(
 @pytest.mark.usefixtures("undisturbed")
 def test_a_worker_harms_nobody_by_what_it_reports(space: Space, foreign: str) -> None:
     worker = space.worker("worker-0")
-    thief = Account(worker.client, Counter(), [])
+    thief = Account(worker.client)
     for moment in (claiming, holding, ending):
         for number, (field, value) in enumerate(tried(STATUS, foreign)):
             path, text = moment(space, worker, f"{moment.__name__}-{number}", field, value)
@@ -221,7 +125,7 @@ def test_a_worker_harms_nobody_by_what_it_reports(space: Space, foreign: str) ->
 @pytest.mark.usefixtures("undisturbed")
 def test_a_worker_harms_nobody_by_what_it_announces(space: Space, foreign: str) -> None:
     worker = space.worker("worker-0")
-    thief = Account(worker.client, Counter(), [])
+    thief = Account(worker.client)
     path = f"/apis/coordination.k8s.io/v1/namespaces/{space.name}/leases"
     name = f"{WORKER_LEASE_PREFIX}{worker.pod}"
     announced = {"queue": "default", "slots": 1, "types": ["test"]}

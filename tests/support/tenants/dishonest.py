@@ -53,6 +53,23 @@ def values(foreign_uid: str) -> tuple[Value, ...]:
     )
 
 
+def notations() -> tuple[Value, ...]:
+    """Return the values of fields that name items of an array, as no client writes them."""
+    scattered = [str(2 * number) for number in range(1001)]
+    texts = {
+        "a thousand ranges": ",".join(scattered[:1000]),
+        "more ranges than there is room for": ",".join(scattered),
+        "a thousand times the same item": ",".join(["0"] * 1000),
+        "a thousand times all items": ",".join(["0-99999999"] * 1000),
+        "all items that can be written": "0-99999999",
+        "zeros in front": "00000000-00000009",
+        "backwards": "9-0",
+        "half a range": "0-,1",
+        "an item beyond int64": str(2**63),
+    }
+    return tuple(Value(name, json.dumps(text)) for name, text in texts.items())
+
+
 @dataclass(frozen=True)
 class ResourceField:
     """One field of a resource, by the steps that lead to it.

@@ -9,10 +9,12 @@ from statistics import median
 from types import TracebackType
 from typing import Any, Final, Self
 
+from asyncjob.names import ARRAYS, collection_path
 from asyncjob_dev.api import Object
 from asyncjob_dev.errors import ApiStatusError, ApiUnavailableError
 from support.driven.crons import Crons
 from support.driven.jobs import Jobs
+from support.objects.builders import array
 from support.processes.operator import OperatorProcess
 from support.processes.workers import WorkerNamespace
 
@@ -133,6 +135,33 @@ class HonestTenant(Honest):
     def _has_begun(self, name: str) -> bool:
         status: Object = self._ns.status(name)
         return "firstStartTime" in status
+
+
+class HonestArrays(Honest):
+    """Submits arrays; `once` returns the seconds until the first chunk of one exists."""
+
+    def __init__(self, ns: WorkerNamespace) -> None:
+        super().__init__()
+        self._ns = ns
+        self._number = 0
+
+    def once(self) -> float:
+        """Submit an array, return the seconds until its chunk is there, and delete it."""
+        self._number += 1
+        path = collection_path(self._ns.namespace, ARRAYS)
+        body = array(f"honest-{self._number}", items={"count": 1})
+        begun = time.monotonic()
+        self._ns.api.create(path, body)
+        one = f"{path}/{body['metadata']['name']}"
+        while not (open_chunks := self._ns.api.get(one)["status"].get("open")) or not (
+            open_chunks[0].get("uid")
+        ):
+            if time.monotonic() - begun > PATIENCE:
+                raise AssertionError(f"no chunk: {self._ns.api.get(one)['status']}")
+            time.sleep(LOOK_SECONDS)
+        waited = time.monotonic() - begun
+        self._ns.api.delete(one)
+        return waited
 
 
 class HonestSchedule(Honest):

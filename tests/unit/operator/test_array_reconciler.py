@@ -322,6 +322,31 @@ async def test_the_chunks_of_an_array_that_is_gone_are_cancelled_and_deleted() -
     assert jobs(life.session) == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "?watch=true",
+        "../asyncjobs?watch=true",
+        "../../../../../../api/v1/namespaces/home/pods/p",
+        "no/slash",
+        "Capital",
+        "n" * 254,
+        "line\n",
+    ],
+)
+async def test_what_is_no_name_of_an_array_is_not_asked_for_whatever_a_job_says(name: str) -> None:
+    life = Life()
+    forged = {
+        "metadata": {"name": "forged", "namespace": "ns", "labels": {ARRAY_LABEL: "uid-of-nobody"}},
+        "spec": {"type": "thumb/items", "payload": {"array": {"name": name}, "items": "0-9"}},
+        "status": {"phase": "Queued"},
+    }
+    life.process.chunks.on_update(life.session.put(job_path("ns", "forged"), forged))
+    asked = len(life.session.requests)
+    await life.process.reconciler.reconcile("ns/uid-of-nobody")
+    assert life.session.requests[asked:] == []
+
+
 async def test_a_job_that_names_another_array_shows_nothing_about_this_one() -> None:
     life = Life()
     await life.process.work()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from asyncjob_perturbation.case import Outcome
 from asyncjob_perturbation.cpu_time import cpu_seconds, machine_seconds, share_of_others
 from asyncjob_perturbation.end_state import Difference
 from asyncjob_perturbation.journal import ROOT, RUN, Journal, content_of
-from asyncjob_perturbation.plan import Case, Part, When
+from asyncjob_perturbation.plan import Case, Part, When, all_cases
 from asyncjob_perturbation.proxy import Recording
 from asyncjob_perturbation.report import by_kind, summary
 from asyncjob_perturbation.scenarios import SCENARIOS
@@ -102,7 +103,7 @@ def test_what_has_not_been_run_is_told_by_what_is_done_and_where() -> None:
     journal.add_undisturbed(PAIR, outcome())
     journal.add_case(case(When.BEFORE), outcome(reached=False))
     journal.add_case(case(When.LOST), outcome(differences=[Difference("a", 1, 2)]))
-    assert by_kind(journal.kinds())[2:] == [
+    assert by_kind(journal.table())[2:] == [
         "| `before` | writes | 1 | 0 | 0 | 1 |",
         "| `after` | writes | 0 | 1 | 0 | 0 |",
         "| `lost` | writes | 1 | 0 | 1 | 0 |",
@@ -112,6 +113,33 @@ def test_what_has_not_been_run_is_told_by_what_is_done_and_where() -> None:
         "| `stale` | writes | 0 | 1 | 0 | 0 |",
         "| `stale-start` | writes | 0 | 1 | 0 | 0 |",
     ]
+
+
+def test_pieces_are_judged_as_a_whole_once_every_case_of_every_scenario_and_part_was_run(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    Journal.open(path).add_case(case(When.BEFORE), outcome())
+    journal = Journal.open(path)
+    for scenario, part in product(SCENARIOS, Part):
+        assert journal.whole(chosen=False) is None
+        journal.add_undisturbed((scenario, part), outcome(recording=Recording([CALL])))
+        for one in all_cases(scenario, part, [CALL]):
+            assert journal.whole(chosen=False) is None
+            journal.add_case(one, outcome(reached=False))
+    whole = journal.whole(chosen=True)
+    assert whole is not None
+    assert whole.total().missed == 5 * len(SCENARIOS) * len(Part)
+
+
+def test_a_first_run_is_a_sample_of_all_cases_unless_some_were_chosen(tmp_path: Path) -> None:
+    for journal in (Journal(), Journal.open(tmp_path / "journal")):
+        journal.add_undisturbed(PAIR, outcome())
+        journal.add_case(case(When.BEFORE), outcome(reached=False))
+        assert journal.whole(chosen=True) is None
+        sample = journal.whole(chosen=False)
+        assert sample is not None
+        assert sample.total().missed == 1
 
 
 def test_the_summary_has_a_line_for_each_scenario_and_shares_the_time_by_cases() -> None:

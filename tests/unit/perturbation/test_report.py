@@ -7,7 +7,7 @@ from asyncjob_perturbation.case import Outcome
 from asyncjob_perturbation.end_state import Difference
 from asyncjob_perturbation.plan import Case, Part, When
 from asyncjob_perturbation.proxy import Recording
-from asyncjob_perturbation.report import Table, complaint, failure
+from asyncjob_perturbation.report import Table, by_kind, complaint, failure
 from asyncjob_perturbation.scenarios import SCENARIOS
 
 
@@ -20,9 +20,15 @@ def outcome(**more: object) -> Outcome:
 
 def test_the_table_counts_cases_by_scenario_and_part_and_in_all() -> None:
     table = Table()
-    table.row("retry", "worker").add(outcome())
-    table.row("retry", "worker").add(outcome(reached=False, seconds=4.0))
-    table.row("limit", "operator").add(outcome(broken=["a rule"]))
+    at_read = Case("retry", Part.WORKER, 1, Call("GET asyncjobs/flaky", 1), When.BEFORE)
+    table.add(at_read, outcome())
+    table.add(at_read, outcome(reached=False, seconds=4.0))
+    at_event = Case("limit", Part.OPERATOR, 1, Call("EVENT asyncjobs/flaky ADDED", 1), When.GAP)
+    table.add(at_event, outcome(broken=["a rule"]))
+    assert by_kind(table)[2:] == [
+        "| `before` | reads | 2 | 0 | 0 | 1 |",
+        "| `gap` | events | 1 | 0 | 1 | 0 |",
+    ]
     lines = [line.split() for line in table.lines()]
     assert lines[0] == [
         "scenario", "part", "calls", "events", "cases", "missed", "failed", "s/case", "longest",
@@ -59,15 +65,44 @@ def table_of(cases: int, *, missed: int = 0, failed: int = 0, unjudged: int = 0)
     return table
 
 
+def kinds_of(**missed: tuple[int, int]) -> Table:
+    """Return a table of so many missed of so many cases at reads, for each way of interfering."""
+    table = Table()
+    for when, (few, many) in missed.items():
+        for number in range(many):
+            case = Case("retry", Part.WORKER, number, Call("GET asyncjobs/flaky", 1), When(when))
+            table.add(case, outcome(reached=number >= few))
+    return table
+
+
 @pytest.mark.parametrize("others", [0.0, 0.9])
 def test_a_difference_and_requests_that_do_not_come_fail_a_run_on_any_machine(
     others: float,
 ) -> None:
-    assert complaint(table_of(100, missed=10), 0, others) == ""
-    assert "in 11 of 100 cases" in complaint(table_of(100, missed=11), 0, others)
-    assert complaint(table_of(100, failed=1), 0, others) == "1 did not end as undisturbed"
-    assert complaint(table_of(3, missed=3), 0, others) == ""
-    assert complaint(table_of(0), 0, others) == ""
+    def whole(table: Table) -> str:
+        return complaint(table, 0, others, table)
+
+    assert whole(table_of(100, missed=10)) == ""
+    assert "in 11 of all 100 cases" in whole(table_of(100, missed=11))
+    assert whole(table_of(100, failed=1)) == "1 did not end as undisturbed"
+    assert whole(table_of(3, missed=3)) == ""
+    assert whole(table_of(0)) == ""
+
+
+def test_of_a_piece_a_tenth_may_be_missed_as_long_as_it_is_no_tenth_of_all() -> None:
+    piece = kinds_of(before=(34, 266), after=(35, 266), lost=(21, 207))
+    assert complaint(piece, 0, 0.0) == ""
+    assert complaint(piece, 0, 0.0, table_of(2836, missed=133)) == ""
+    assert "in 284 of all 2836 cases" in complaint(piece, 0, 0.0, table_of(2836, missed=284))
+
+
+def test_an_interference_that_is_not_carried_out_fails_a_piece_whatever_else_was_run() -> None:
+    table = kinds_of(before=(0, 500), lost=(11, 20))
+    assert complaint(table, 0, 0.0, table) == (
+        "in 11 of 20 cases of `lost` at reads the request or event did not come"
+    )
+    assert complaint(kinds_of(before=(0, 500), lost=(10, 20)), 0, 0.0) == ""
+    assert complaint(kinds_of(lost=(19, 19)), 0, 0.0) == ""
 
 
 def test_what_cannot_be_judged_fails_a_run_unless_other_programs_kept_the_machine_busy() -> None:

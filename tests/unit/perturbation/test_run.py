@@ -52,7 +52,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         wanted = command.Wanted(["retry"], [Part.WORKER], None, whens, list(At), end_at, 1, 3)
         perturbation = command.Perturbation(NOBODY, wanted, Journal())
         await perturbation.run()
-        return perturbation, not complaint(perturbation.table, perturbation.cut_off, others=0.0)
+        table = perturbation.table
+        return perturbation, not complaint(table, perturbation.cut_off, others=0.0, whole=table)
 
     return run_with
 

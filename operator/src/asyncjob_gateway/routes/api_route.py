@@ -18,7 +18,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from starlette.responses import Response
 
 from asyncjob.json_types import Json
-from asyncjob.models.base import NAME_PATTERN, QUEUE_PATTERN, Key
+from asyncjob.models.base import QUEUE_PATTERN, Key
+from asyncjob.names import NAME_PATTERN
 from asyncjob.rest.base import RequestModel
 from asyncjob.rest.problem import FieldProblem
 from asyncjob.rest.strict import schema_mismatches

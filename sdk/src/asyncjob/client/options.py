@@ -4,7 +4,6 @@ All of it is checked before anything is sent. The same error is raised whether t
 gateway or on Kubernetes.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeAlias, TypedDict
@@ -23,11 +22,11 @@ from asyncjob.lifecycle.signals import (
 )
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob.models.array import MAX_INLINE_BYTES, MAX_SHARED_PAYLOAD_BYTES
-from asyncjob.models.base import NAME_PATTERN, RetryPolicy
+from asyncjob.models.base import RetryPolicy
 from asyncjob.models.cron import MAX_ACTIVE_RUNS, MAX_RUNS
 from asyncjob.models.field_errors import field_detail
 from asyncjob.models.job import Dependency, PayloadSource, RequestData
-from asyncjob.names import MAX_NAME_LENGTH
+from asyncjob.names import MAX_NAME_LENGTH, is_object_name
 from asyncjob.rest.arrays import ArrayInfo, ArraySubmission, SubmittedArray
 from asyncjob.rest.resources import BackfillAsk
 from asyncjob.rest.submission import Submission
@@ -37,12 +36,10 @@ from asyncjob.submission.validation import MAX_PAYLOAD_BYTES
 NotFoundErrorFactory = Callable[[str], AsyncJobError]
 """Makes the error for something that does not exist."""
 
-_NAME_PATTERN: Final = re.compile(NAME_PATTERN.strip("^$"))
-
 
 def check_name(name: str, missing: NotFoundErrorFactory) -> str:
     """Return the name; raises `missing` for one that nothing can have."""
-    if len(name) > MAX_NAME_LENGTH or not _NAME_PATTERN.fullmatch(name):
+    if not is_object_name(name):
         raise missing(f"{name[:MAX_NAME_LENGTH]!r} is not a valid name")
     return name
 

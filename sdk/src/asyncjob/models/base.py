@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
 from asyncjob.lifecycle.policy import MAX_DURATION_SECONDS, Backoff
-from asyncjob.names import MAX_NAME_LENGTH
+from asyncjob.names import MAX_NAME_LENGTH, NAME_PATTERN
 
 
 class Model(BaseModel):
@@ -43,7 +43,6 @@ Timestamp = Annotated[
 ]
 """RFC 3339 text: upper-case T, and Z or a numeric offset."""
 
-NAME_PATTERN = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
 QUEUE_PATTERN = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 TYPE_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$"
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from pydantic_core import ErrorDetails
 
-from asyncjob.models.base import NAME_PATTERN, QUEUE_PATTERN, TIMESTAMP_PATTERN, TYPE_PATTERN
+from asyncjob.models.base import QUEUE_PATTERN, TIMESTAMP_PATTERN, TYPE_PATTERN
+from asyncjob.names import NAME_PATTERN
 
 _ALNUM_ENDS: Final = "first and last a letter or digit"
 

@@ -3,7 +3,6 @@
 They are checked, defaults are filled in, and unknown fields are refused.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
@@ -24,8 +23,7 @@ from asyncjob.models.array import (
     AsyncArray,
     AsyncArraySpec,
 )
-from asyncjob.models.base import NAME_PATTERN
-from asyncjob.names import API_VERSION, ARRAY_KIND, JOB_KIND, MAX_NAME_LENGTH
+from asyncjob.names import API_VERSION, ARRAY_KIND, JOB_KIND, is_object_name
 
 Manifest = Mapping[str, Any] | str | BaseModel
 """A manifest as a mapping, as YAML or JSON text, or as a model."""
@@ -75,7 +73,7 @@ def invalid_error(message: str, *, status: int = _UNPROCESSABLE) -> InvalidError
 
 def _read_manifest(model: type[M], manifest: JsonObject, unknown_status: int) -> dict[str, Json]:
     name = text(child(manifest, "metadata"), "name")
-    if len(name) > MAX_NAME_LENGTH or not re.match(NAME_PATTERN, name):
+    if not is_object_name(name):
         raise invalid_error(f"metadata.name: {name!r} is not a valid name of an object")
     who = f'{model.__name__} "{name}"'
     try:

@@ -23,7 +23,7 @@ from asyncjob.lifecycle.arrays.observed import ChunkJob, ChunkOutcome, ChunkRun
 from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import FINISHED_PHASES, Phase
 from asyncjob.lifecycle.timestamps import seconds_between
-from asyncjob.names import API_VERSION, ARRAY_LABEL, JOB_KIND
+from asyncjob.names import API_VERSION, ARRAY_LABEL, JOB_KIND, is_object_name
 from asyncjob.shards import shard_label
 
 _COPIED_FIELDS: Final = (
@@ -99,11 +99,12 @@ def read_chunk_job(obj: JsonObject) -> ChunkJob:
     """Return what is kept of a chunk's job."""
     meta, spec, status = child(obj, "metadata"), child(obj, "spec"), child(obj, "status")
     phase = Phase(text(status, "phase", Phase.QUEUED))
+    array = text(child(child(spec, "payload"), "array"), "name")
     return ChunkJob(
         namespace=text(meta, "namespace"),
         name=text(meta, "name"),
         uid=text(meta, "uid"),
-        array=text(child(child(spec, "payload"), "array"), "name"),
+        array=array if is_object_name(array) else "",  # anyone may have written it
         phase=phase,
         finished=phase in FINISHED_PHASES,
         cancel_requested=flag(spec, "cancel"),

@@ -22,7 +22,7 @@ class ChunkJob:
     name: str
     uid: str
     array: str
-    """Name of the array, as its payload has it."""
+    """Name of the array, as its payload has it; empty if nothing can be called so."""
 
     phase: Phase
     finished: bool
