@@ -33,7 +33,8 @@ from asyncjob_dev.proofs.rules.symbols import (
 from asyncjob_dev.proofs.rules.versions import Promise, Seen, Step
 
 
-def _redriven(step: Step) -> Bool:
+def is_redriven(step: Step) -> Bool:
+    """Return that a failed array goes on."""
     return all_of(
         step.was.phase(ArrayPhase.FAILED), step.now.phase(ArrayPhase.RUNNING, ArrayPhase.PENDING)
     )
@@ -41,10 +42,10 @@ def _redriven(step: Step) -> Bool:
 
 def _phases_go_on(step: Step) -> Bool:
     """Return that a final phase stays, and that Pending is left for good but by a redrive."""
-    again = all_of(_redriven(step), cast("Bool", count(step.now, "generation") == 0))
+    again = all_of(is_redriven(step), cast("Bool", count(step.now, "generation") == 0))
     return all_of(
         implies(step.was.phase(ArrayPhase.SUCCEEDED, ArrayPhase.CANCELLED), step.kept_phase),
-        implies(step.was.phase(ArrayPhase.FAILED), any_of(step.kept_phase, _redriven(step))),
+        implies(step.was.phase(ArrayPhase.FAILED), any_of(step.kept_phase, is_redriven(step))),
         implies(
             all_of(step.now.phase(ArrayPhase.PENDING), negation(step.kept_phase)),
             again,
@@ -69,7 +70,7 @@ def _grows(step: Step, name: str) -> Bool:
 
 
 def _counts_grow(step: Step) -> Bool:
-    begun_again = all_of(_redriven(step), cast("Bool", count(step.now, "failed") == 0))
+    begun_again = all_of(is_redriven(step), cast("Bool", count(step.now, "failed") == 0))
     return all_of(
         *(_grows(step, name) for name in ("next", "succeeded", "generation")),
         any_of(_grows(step, "failed"), begun_again),
@@ -143,7 +144,7 @@ def _redrive_is_asked(step: Step) -> Bool:
         cast("Bool", after == step.now.number("spec.redrive")),
         step.was.phase(ArrayPhase.FAILED),
     )
-    return all_of(any_of(same, asked), implies(_redriven(step), asked))
+    return all_of(any_of(same, asked), implies(is_redriven(step), asked))
 
 
 def _submission_is_fixed(step: Step) -> Bool:
