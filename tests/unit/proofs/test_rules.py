@@ -148,7 +148,7 @@ def test_no_two_promises_have_the_same_name(kind: Kind) -> None:
 def test_the_page_says_how_many_promises_and_rules_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     for kind, steps in OF_KIND.items():
-        assert f"| {len(kind.promises)} promises, {len(kind.rules.ids)} rules |" in page
+        assert f"| {len(kind.promises)} promises, {len(kind.rules.ids)} rules | " in page
         assert page.count(f"| {len(steps)} tests |") == 2
     for most in ARRAY.at_most.values():
         assert f"at most {most} entries in the proof" in page
