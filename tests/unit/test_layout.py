@@ -79,6 +79,7 @@ CROWDED = {
     "asyncjob.testing": "the test kit; a contract has its modules in ten layers",
     "asyncjob_bench.parts": "one module per part of the benchmark",
     "asyncjob_dev": "one module or folder per tool, each behind a target of the Makefile",
+    "asyncjob_dev.proofs.rules": "one proof; a contract has its modules in nine layers",
     "asyncjob_perturbation": "one program; a contract has its modules in seven layers",
     "asyncjob_simulation": "one program; a contract has its modules in nine layers",
     "asyncjob_simulation.apiserver": "one server; a contract has its modules in eleven layers",

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from itertools import chain
 
 import click
@@ -12,35 +13,41 @@ from asyncjob_dev.proofs.protocol.search import search
 from asyncjob_dev.proofs.protocol.state import World
 from asyncjob_dev.proofs.protocol.worlds import LONG_WORLDS, TWINS, WORLDS
 from asyncjob_dev.proofs.rules.induction import (
-    NOT_TRANSLATED,
     SymbolicRules,
     prove_creation,
     prove_first_question,
     prove_steps,
 )
+from asyncjob_dev.proofs.rules.kinds import ARRAY, JOB, Kind
 from asyncjob_dev.proofs.rules.need import find_steps, needed_rules, write_file
-from asyncjob_dev.proofs.rules.state_promises import STATES
-from asyncjob_dev.proofs.rules.step_promises import STEPS
 
 PARTS = ("model", "rules", "protocol")
+LONG_LISTS = 20
+"""Entries that lists of arrays have at most with `--long`."""
 NAMES = [world.name for world in (*WORLDS, *LONG_WORLDS, *TWINS.values())]
 
 
 @click.command()
 @click.option("--only", type=click.Choice(PARTS), help="One part instead of all.")
-@click.option("--long", "is_long", is_flag=True, help="Search the large worlds as well.")
+@click.option(
+    "--long",
+    "is_long",
+    is_flag=True,
+    help="Search the large worlds as well, and prove more entries of arrays.",
+)
 @click.option(
     "--world", "names", type=click.Choice(NAMES), multiple=True, help="Search these worlds only."
 )
 @click.option("--write", is_flag=True, help="Store the steps that each rule alone refuses.")
 def main(only: str | None, names: tuple[str, ...], *, is_long: bool, write: bool) -> None:
-    """Prove what can be proven of jobs, and say what that was."""
+    """Prove what can be proven of jobs and arrays, and say what that was."""
     parts = (only,) if only else PARTS
     try:
         if "model" in parts:
             _check_model()
         if "rules" in parts:
-            _prove_rules(write=write)
+            for kind in (JOB, _lengthened(ARRAY) if is_long else ARRAY):
+                _prove_rules(kind, write=write)
         if "protocol" in parts:
             _search_worlds(names, is_long=is_long)
     except DevError as error:
@@ -55,19 +62,28 @@ def _check_model() -> None:
         sys.exit(1)
 
 
-def _prove_rules(*, write: bool) -> None:
-    click.echo("\nThe rules of the API server keep each promise, whatever is written\n")
-    symbolic = SymbolicRules.build()
-    for theorem in chain((prove_creation(), prove_first_question(symbolic)), prove_steps(symbolic)):
+def _lengthened(kind: Kind) -> Kind:
+    return replace(kind, at_most=dict.fromkeys(kind.at_most, LONG_LISTS))
+
+
+def _prove_rules(kind: Kind, *, write: bool) -> None:
+    bounds = "".join(f"; {name} has at most {most} entries" for name, most in kind.at_most.items())
+    click.echo(f"\nThe rules of {kind.name} keep each promise, whatever is written{bounds}\n")
+    symbolic = SymbolicRules.build(kind)
+    first = [prove_creation(kind)]
+    if kind.asks_first:
+        first.append(prove_first_question(symbolic))
+    for theorem in chain(first, prove_steps(symbolic)):
         click.echo(f"  {theorem.seconds:5.1f} s  {theorem.sentence}")
-    click.echo(f"\n{len(STATES)} promises about states and {len(STEPS)} about steps are proven.")
+    states, steps = len(kind.states), len(kind.steps)
+    click.echo(f"\n{states} promises about states and {steps} about steps are proven.")
     click.echo("\nWithout any one rule a promise is broken\n")
     needed = 0
     for needed, (rule, seconds) in enumerate(needed_rules(symbolic), 1):  # noqa: B007  # counts
         click.echo(f"  {seconds:5.1f} s  {rule}")
-    click.echo(f"\n{needed} rules, each of them needed. Not translated: {NOT_TRANSLATED}.")
+    click.echo(f"\n{needed} rules, each of them needed. Not translated: {kind.untranslated}.")
     if write:
-        write_file(find_steps(symbolic))
+        write_file(kind, find_steps(symbolic))
 
 
 def _search_worlds(names: tuple[str, ...], *, is_long: bool) -> None:

@@ -11,26 +11,31 @@ from typing import Any
 
 import pytest
 
-from asyncjob.names import JOBS, collection_path, job_path, job_status_path
-from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY
-from asyncjob_dev.proofs.rules.admission import Subresource
+from asyncjob.names import (
+    ARRAYS,
+    GROUP,
+    JOBS,
+    array_path,
+    array_status_path,
+    collection_path,
+    job_path,
+    job_status_path,
+)
+from asyncjob_dev.proofs.rules.admission import ARRAY_RULES, JOB_RULES, Subresource
+from asyncjob_dev.proofs.rules.kinds import ARRAY, JOB
 from asyncjob_dev.proofs.rules.need import OWN_POD, OWN_UID, Counterexample, read_file
 from support.cluster import mutants
 from support.cluster.api import Answer, Client
 from support.cluster.enforcement import until
 from support.cluster.identities import Space
-from support.objects.builders import job
+from support.objects.builders import array, job
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
-STEPS = read_file()
-POLICY_OF = {
-    rule.id: policy
-    for policy in (LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY)
-    for rule in policy.rules
-}
-BY_CRD = [step for step in STEPS if step.rule not in POLICY_OF]
-BY_POLICY = [step for step in STEPS if step.rule in POLICY_OF]
+OF_JOBS, OF_ARRAYS = read_file(JOB), read_file(ARRAY)
+OF_PHASES = {rule.id for rule in (*JOB_RULES.of_phases, *ARRAY_RULES.of_phases)}
+BY_CRD = [step for step in OF_JOBS if step.rule in OF_PHASES]
+BY_POLICY = [step for step in (*OF_JOBS, *OF_ARRAYS) if step.rule not in OF_PHASES]
 NUMBERS = itertools.count(1)
 
 
@@ -50,8 +55,10 @@ class LeaseHolderSetup:
         return cls(space, worker.pod, worker.pod_uid, worker.client, space.operator())
 
     def perform(self, step: Counterexample) -> "Performance":
-        """Bring a new job into the state before the step."""
+        """Bring a new job, or a new array, into the state before the step."""
         name = f"step-{next(NUMBERS)}"
+        if step in OF_ARRAYS:
+            return self._perform_on_array(step, name)
         admin, old = self.space.admin, self.named(step.old)
         counters = {key: old["spec"].pop(key, None) for key in ("redrive", "rerun")}
         manifest = job(name, **old["spec"])
@@ -61,11 +68,37 @@ class LeaseHolderSetup:
         admin.merge(path, {"spec": counters}).object()
         for phase in way_to(old["status"]["phase"]):
             admin.merge(status_path, {"status": {"phase": phase}}).object()
+        return self._ready(step, path, status_path)
+
+    def _perform_on_array(self, step: Counterexample, name: str) -> "Performance":
+        manifest = array(name, **step.old["spec"])
+        manifest["metadata"]["labels"] = {mutants.SETTING_UP: ""}
+        self.space.admin.create(collection_path(self.space.name, ARRAYS), manifest).object()
+        path, status_path = (
+            find(self.space.name, name) for find in (array_path, array_status_path)
+        )
+        return self._ready(step, path, status_path)
+
+    def _ready(self, step: Counterexample, path: str, status_path: str) -> "Performance":
+        """Store the status before the step, and have the rules apply from now on."""
+        old = self.named(step.old)
         replaced = {"op": "replace", "path": "/status", "value": old["status"]}
-        admin.patch(status_path, [replaced]).object()
-        ready = admin.merge(path, {"metadata": {"labels": {mutants.SETTING_UP: None}}}).object()
+        self.space.admin.patch(status_path, [replaced]).object()
+        without_label = {"metadata": {"labels": {mutants.SETTING_UP: None}}}
+        ready = self.space.admin.merge(path, without_label).object()
         assert ready["status"] == old["status"]
-        return Performance(self, step, path, status_path)
+        return Performance(self, step, path, status_path, self._writer(step))
+
+    def _writer(self, step: Counterexample) -> Client:
+        """Return who writes; no worker has rights on arrays, so another account gets some."""
+        if step.writer == "operator":
+            return self.operator
+        if step not in OF_ARRAYS:
+            return self.worker
+        name = f"stranger-{next(NUMBERS)}"
+        rights = {"resources": [ARRAYS, f"{ARRAYS}/status"], "verbs": ["get", "patch"]}
+        self.space.grant(name, {"apiGroups": [GROUP], **rights})
+        return self.space.as_account(name)
 
     def named(self, value: Any) -> Any:
         """Return the object with the names of this setup's pod."""
@@ -80,12 +113,13 @@ class LeaseHolderSetup:
 
 @dataclass(frozen=True)
 class Performance:
-    """A job in the state before a step."""
+    """A job, or an array, in the state before a step."""
 
     setup: LeaseHolderSetup
     step: Counterexample
     path: str
     status_path: str
+    writer: Client
 
     def attempt(self) -> Answer:
         """Try the step, without effect."""
@@ -94,8 +128,7 @@ class Performance:
         replaced = {"op": "replace", "path": f"/{half}", "value": value}
         if self.step.subresource is Subresource.SPEC:
             return self.setup.space.admin.dry().patch(self.path, [replaced])
-        by = self.setup.worker if self.step.writer == "worker" else self.setup.operator
-        return by.dry().patch(self.status_path, [replaced])
+        return self.writer.dry().patch(self.status_path, [replaced])
 
 
 def way_to(phase: str) -> list[str]:

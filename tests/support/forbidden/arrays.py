@@ -9,7 +9,7 @@ from support.forbidden.case import NUMBERS, Case, ForbiddenSetup
 from support.objects.builders import array, at
 
 _NONE: Final[dict[str, Any]] = {"total": 10, "next": 0, "succeeded": 0, "failed": 0}
-_OPEN: Final = [{"name": "a-1", "items": "0-3", "generation": 1}]
+_OPEN: Final = [{"name": "a-2", "items": "0-3", "generation": 2}]
 RUNNING: Final[dict[str, Any]] = {
     "phase": "Running",
     "total": 10,
@@ -20,10 +20,17 @@ RUNNING: Final[dict[str, Any]] = {
     "open": _OPEN,
     "requeued": "5",
     "suspects": ["6"],
-    "generation": 1,
+    "generation": 2,
 }
 """Items 0 to 3 are under way, 4 has failed, 5 and 6 are to be run again, 7 is done."""
 
+_CUT: Final[dict[str, Any]] = {
+    "phase": "Running",
+    "total": 10,
+    "next": 4,
+    "open": [{"name": "a-1", "items": "0-3", "generation": 1}],
+    "generation": 1,
+}
 FAILED: Final[dict[str, Any]] = {
     "phase": "Failed",
     "total": 10,
@@ -54,7 +61,15 @@ INDEX: Final[dict[str, Any]] = {
 }
 IN_A_FILE: Final[dict[str, Any]] = {"from": {"uri": "memory://items/a.csv"}}
 
-_ENDED: Final[dict[str, Any]] = {name: SUCCEEDED[name] for name in ("completionTime", "conditions")}
+
+def _ended(condition: str, status: str = "True") -> dict[str, Any]:
+    """Return what an array has once it has ended, with this condition."""
+    one = {"type": condition, "status": status, "lastTransitionTime": at(60)}
+    return {"completionTime": at(60), "conditions": [one]}
+
+
+_FAILED: Final = _ended("Failed")
+_SUCCEEDED: Final = _ended("Complete")
 _REDRIVEN: Final = {"phase": "Running", "completionTime": None, "conditions": None}
 
 
@@ -71,9 +86,13 @@ def _stored(setup: ForbiddenSetup, status: dict[str, Any], **spec: Any) -> str:
     setup.space.admin.create(
         collection_path(setup.space.name, PLURAL), array(name, **spec)
     ).object()
+    path = array_status_path(setup.space.name, name)
+    if done := status.get("succeeded"):
+        chunk = {"name": "a-1", "items": f"0-{done - 1}", "generation": 1}
+        cut = {**_CUT, "next": done, "open": [chunk], "admitted": status.get("admitted")}
+        setup.operator.merge(path, {"status": cut}).object()
     if status:
-        path = array_status_path(setup.space.name, name)
-        setup.operator.merge(path, {"status": status}).object()
+        setup.operator.merge(path, {"status": {"open": None, **status}}).object()
     return name
 
 
@@ -130,6 +149,20 @@ def _started(title: str, before: dict[str, Any], change: dict[str, Any], **spec:
         return setup.acting(setup.operator).merge(path, {"status": change})
 
     return Case("array.admitted", title, attempt)
+
+
+def _held(title: str, **control: bool) -> Case:
+    """Return a write that cuts a chunk of an array that is held."""
+
+    def attempt(setup: ForbiddenSetup) -> Answer:
+        name = _stored(setup, RUNNING)
+        setup.space.admin.merge(array_path(setup.space.name, name), {"spec": control}).object()
+        path = array_status_path(setup.space.name, name)
+        cut = [*_OPEN, {"name": "a-3", "items": "8", "generation": 3}]
+        change = {"next": 9, "generation": 3, "open": cut}
+        return setup.acting(setup.operator).merge(path, {"status": change})
+
+    return Case("array.held", title, attempt)
 
 
 def _by_a_stranger(setup: ForbiddenSetup) -> Answer:
@@ -200,8 +233,8 @@ ARRAYS: Final[tuple[Case, ...]] = (
         items=IN_A_FILE,
     ),
     _written("array.total", "a total before there is an index", {}, **_NONE, items=IN_A_FILE),
-    _started("a chunk of one that waits", {}, RUNNING, dependsOn=[{"name": "a"}]),
-    _started("a chunk before its time", {}, RUNNING, notBefore=at(3600)),
+    _started("a chunk of one that waits", {}, _CUT, dependsOn=[{"name": "a"}]),
+    _started("a chunk before its time", {}, _CUT, notBefore=at(3600)),
     _started(
         "an admission taken back",
         {**RUNNING, "admitted": True},
@@ -210,22 +243,86 @@ ARRAYS: Final[tuple[Case, ...]] = (
     ),
     _written("array.counts-grow", "next that goes back", RUNNING, next=7, requeued=None),
     _written("array.counts-grow", "successes that are lost", RUNNING, succeeded=0, requeued="5,7"),
-    _written("array.counts-grow", "a generation that goes back", RUNNING, generation=0),
+    _written(
+        "array.counts-grow",
+        "a generation that goes back",
+        {**RUNNING, "generation": 3},
+        generation=2,
+    ),
     _written(
         "array.counts-grow",
         "failures that are forgotten",
         RUNNING,
         failed=0,
         failedItems=None,
-        succeeded=2,
+        requeued="4-5",
     ),
-    _written("array.counts-add-up", "an item counted twice", RUNNING, succeeded=2),
+    _written("array.counts-add-up", "an item counted twice", RUNNING, failed=2, failedItems="4,9"),
     _written("array.counts-add-up", "a lost chunk", RUNNING, open=None),
     _written("array.counts-add-up", "a lost item to be run again", RUNNING, requeued=None),
     _written("array.counts-add-up", "a lost suspect", RUNNING, suspects=None),
     _written(
         "array.counts-add-up", "more items than there are", RUNNING, next=11, requeued="5,8-10"
     ),
+    _written(
+        "array.items-ascend",
+        "a range that takes an item away",
+        RUNNING,
+        failed=2,
+        failedItems="4,9",
+        requeued="5-6,9-7",
+        suspects=None,
+    ),
+    _written("array.items-ascend", "items in any order", RUNNING, requeued=None, suspects=["6,5"]),
+    _written(
+        "array.open-kept", "other items for a chunk", RUNNING, open=[{**_OPEN[0], "items": "4-7"}]
+    ),
+    _written(
+        "array.open-kept", "another job for a chunk", RUNNING, open=[{**_OPEN[0], "name": "a-3"}]
+    ),
+    _written(
+        "array.open-kept",
+        "another UID for a chunk",
+        {**RUNNING, "open": [{**_OPEN[0], "uid": "a"}]},
+        open=[{**_OPEN[0], "uid": "b"}],
+    ),
+    _written(
+        "array.open-kept",
+        "a chunk that comes back",
+        {**RUNNING, "generation": 3},
+        next=9,
+        open=[*_OPEN, {"name": "a-3", "items": "8", "generation": 3}],
+    ),
+    _written(
+        "array.open-kept",
+        "two chunks of one generation",
+        RUNNING,
+        next=10,
+        generation=3,
+        open=[
+            *_OPEN,
+            {"name": "a-3", "items": "8", "generation": 3},
+            {"name": "a-4", "items": "9", "generation": 3},
+        ],
+    ),
+    _written(
+        "array.open-kept",
+        "a chunk of a generation to come",
+        RUNNING,
+        next=9,
+        open=[*_OPEN, {"name": "a-4", "items": "8", "generation": 4}],
+    ),
+    _written("array.done-by-chunks", "an item done without a chunk", RUNNING, next=9, succeeded=2),
+    _written(
+        "array.done-by-chunks",
+        "more items done than the chunk has",
+        RUNNING,
+        open=None,
+        succeeded=6,
+        requeued=None,
+    ),
+    _held("a chunk while it is suspended", suspend=True),
+    _held("a chunk of what is to be cancelled", cancel=True),
     _written("array.failed-listed", "a failed item that is not listed", RUNNING, failedItems="4,5"),
     _written(
         "array.failed-listed",
@@ -234,7 +331,7 @@ ARRAYS: Final[tuple[Case, ...]] = (
         failedItems=None,
         failedUnlisted=1,
     ),
-    _written("array.ended", "an end with a chunk under way", RUNNING, phase="Failed", **_ENDED),
+    _written("array.ended", "an end with a chunk under way", RUNNING, phase="Failed", **_FAILED),
     _written(
         "array.ended",
         "an end without a time",
@@ -242,7 +339,7 @@ ARRAYS: Final[tuple[Case, ...]] = (
         phase="Failed",
         open=None,
         requeued="0-3,5",
-        conditions=_ENDED["conditions"],
+        conditions=_FAILED["conditions"],
     ),
     _written(
         "array.ended",
@@ -255,13 +352,26 @@ ARRAYS: Final[tuple[Case, ...]] = (
     ),
     _written(
         "array.ended",
-        "a success with items left",
+        "an end with the condition of another phase",
         RUNNING,
-        phase="Succeeded",
+        phase="Failed",
         open=None,
         requeued="0-3,5",
-        **_ENDED,
+        **_SUCCEEDED,
     ),
+    _written(
+        "array.ended",
+        "an end with a condition that is not true",
+        RUNNING,
+        phase="Failed",
+        open=None,
+        requeued="0-3,5",
+        **_ended("Failed", "False"),
+    ),
+    _written(
+        "array.ended", "a condition before the end", RUNNING, conditions=_FAILED["conditions"]
+    ),
+    _written("array.ended", "a completion time before the end", RUNNING, completionTime=at(60)),
     _written(
         "array.ended",
         "a cancellation that nobody asked for",
@@ -269,7 +379,31 @@ ARRAYS: Final[tuple[Case, ...]] = (
         phase="Cancelled",
         open=None,
         requeued="0-3,5",
-        **_ENDED,
+        **_ended("Cancelled"),
+    ),
+    _written(
+        "array.succeeded",
+        "a success with items left",
+        {**RUNNING, "failed": 0, "failedItems": None, "succeeded": 2},
+        phase="Succeeded",
+        open=None,
+        requeued="0-3,5",
+        **_SUCCEEDED,
+    ),
+    _written(
+        "array.succeeded",
+        "a success before the items of a file are counted",
+        {},
+        phase="Succeeded",
+        total=0,
+        items=IN_A_FILE,
+        **_SUCCEEDED,
+    ),
+    _written(
+        "array.succeeded",
+        "a success with failed items",
+        {},
+        **{**SUCCEEDED, "succeeded": 0, "requeued": None, "failed": 10, "failedItems": "0-9"},
     ),
     _written("array.frozen", "a success that is explained", SUCCEEDED, message="well done"),
     _written("array.frozen", "a failure that ends again", FAILED, completionTime=at(90)),

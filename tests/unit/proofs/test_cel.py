@@ -9,7 +9,8 @@ from asyncjob.rules.policies import POLICIES
 from asyncjob.schema.crd import CRD_RULES
 from asyncjob_dev.proofs.rules.admission import Subresource, broken_rules
 from asyncjob_dev.proofs.rules.cel import CelSyntaxError, CelUnknownError, parse
-from asyncjob_dev.proofs.rules.induction import SymbolicRules, job_schema, new_solver
+from asyncjob_dev.proofs.rules.induction import SymbolicRules, new_solver
+from asyncjob_dev.proofs.rules.kinds import KINDS, Kind
 from asyncjob_dev.proofs.rules.render import Rendering
 from asyncjob_dev.proofs.rules.symbols import (
     FALSE,
@@ -21,7 +22,8 @@ from asyncjob_dev.proofs.rules.symbols import (
     Sequence,
     Truth,
 )
-from asyncjob_dev.proofs.rules.translate import Term, obeyed
+from asyncjob_dev.proofs.rules.terms import Term
+from asyncjob_dev.proofs.rules.translate import obeyed
 from asyncjob_dev.proofs.rules.versions import Seen
 from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, compiled
 
@@ -138,9 +140,10 @@ def test_what_no_rule_uses_is_not_translated(text: str) -> None:
         is_translated_to(text)
 
 
-@pytest.fixture(scope="module")
-def symbolic() -> SymbolicRules:
-    return SymbolicRules.build()
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: kind.name)
+def symbolic(request: pytest.FixtureRequest) -> SymbolicRules:
+    kind: Kind = request.param
+    return SymbolicRules.build(kind)
 
 
 @pytest.mark.timeout(240)
@@ -149,7 +152,8 @@ def test_translation_and_runtime_agree_on_writes_of_every_kind(
     symbolic: SymbolicRules, subresource: Subresource
 ) -> None:
     """Each rule is broken by some write, and both say the same of all rules about it."""
-    solver, schema, seen = new_solver(symbolic.assumed(subresource)), job_schema(), set()
+    kind = symbolic.kind
+    solver, schema, seen = new_solver(symbolic.assumed(subresource)), kind.schema(), set()
     rules = symbolic.rules[subresource]
     for rule, formula in rules.items():
         solver.push()
@@ -159,7 +163,8 @@ def test_translation_and_runtime_agree_on_writes_of_every_kind(
         solver.pop()
         rendering = Rendering(model)
         old, new = (rendering.object(one.value, schema) for one in (symbolic.old, symbolic.new))
-        broken = set(broken_rules(subresource, old, new, rendering.requester(symbolic.step)))
+        requester = rendering.requester(symbolic.step)
+        broken = set(broken_rules(subresource, old, new, requester, kind.rules))
         said = {name: model.eval(one, model_completion=True) for name, one in rules.items()}
         assert broken == {name for name, one in said.items() if z3.is_false(one)}, (rule, old, new)
         seen |= broken

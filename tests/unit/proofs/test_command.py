@@ -81,10 +81,10 @@ def test_a_promise_that_is_not_kept_is_an_error(monkeypatch: pytest.MonkeyPatch)
         yield theorem
         raise ProofError("attempt is not kept by a write of the status")
 
-    monkeypatch.setattr(command, "prove_creation", lambda: theorem)
+    monkeypatch.setattr(command, "prove_creation", lambda _kind: theorem)
     monkeypatch.setattr(command, "prove_first_question", lambda _rules: theorem)
     monkeypatch.setattr(command, "prove_steps", broken)
-    monkeypatch.setattr(SymbolicRules, "build", lambda: None)
+    monkeypatch.setattr(SymbolicRules, "build", lambda _kind: None)
     result = prove("--only", "rules")
     assert result.exit_code == 1
     assert "It is so." in result.output

@@ -10,7 +10,7 @@ from asyncjob.rules.job_spec import CONTROL_NOT_AT_CREATION
 from asyncjob.rules.policy import AdmissionPolicy
 from asyncjob.rules.rule import Rule, all_rules_hold
 from asyncjob_dev.proofs.rules import induction
-from asyncjob_dev.proofs.rules.admission import CRD_RULES, POLICIES, Subresource
+from asyncjob_dev.proofs.rules.admission import JOB_RULES, Rulebook, Subresource
 from asyncjob_dev.proofs.rules.induction import (
     ProofError,
     SymbolicRules,
@@ -18,11 +18,11 @@ from asyncjob_dev.proofs.rules.induction import (
     prove_first_question,
     prove_step,
 )
+from asyncjob_dev.proofs.rules.kinds import ARRAY, JOB, KINDS, Kind
 from asyncjob_dev.proofs.rules.need import Counterexample, read_file
-from asyncjob_dev.proofs.rules.state_promises import STATES
-from asyncjob_dev.proofs.rules.step_promises import STEPS
 
-STORED = read_file()
+OF_KIND = {kind: read_file(kind) for kind in KINDS}
+STORED = [(kind, step) for kind, steps in OF_KIND.items() for step in steps]
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "proof.md"
 QUICK = [
     *("exclusive", "claimed", "attempt", "claim", "holder", "own-name", "result", "submission"),
@@ -99,10 +99,10 @@ def test_a_rule_that_is_wrong_by_a_little_breaks_its_promise(
 ) -> None:
     policies = {
         subresource: tuple(with_text(policy, rule, old, new) for policy in each)
-        for subresource, each in POLICIES.items()
+        for subresource, each in JOB_RULES.policies.items()
     }
-    assert policies != POLICIES
-    mutant = SymbolicRules.build(policies)
+    assert policies != JOB_RULES.policies
+    mutant = SymbolicRules.build(replace(JOB, rules=Rulebook(policies, JOB_RULES.of_phases)))
     with pytest.raises(ProofError, match=rf"(?s)^{promise} is not kept by a write of the .* -> "):
         prove_step(mutant, promise)
 
@@ -126,26 +126,29 @@ def test_a_new_job_keeps_every_promise_because_of_the_rule_of_creation() -> None
     assert prove_creation().name == "created"
 
 
-@pytest.mark.parametrize("step", STORED, ids=lambda step: step.rule)
-def test_a_stored_step_is_refused_by_its_rule_alone(step: Counterexample) -> None:
-    assert step.refused_by() == [step.rule]
+@pytest.mark.parametrize(("kind", "step"), STORED, ids=lambda one: getattr(one, "rule", None))
+def test_a_stored_step_is_refused_by_its_rule_alone(kind: Kind, step: Counterexample) -> None:
+    assert step.refused_by(kind) == [step.rule]
     assert step.breaks
-    assert set(step.breaks) <= {*STATES, *STEPS}
+    assert set(step.breaks) <= kind.promises.keys()
 
 
-def test_there_is_a_stored_step_for_each_rule() -> None:
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_there_is_a_stored_step_for_each_rule(kind: Kind) -> None:
     """One that is missing is found by `python -m asyncjob_dev.proofs --only rules --write`."""
-    by_policies = (rule for of in POLICIES.values() for policy in of for rule in policy.rules)
-    rules = [rule.id for rule in (*CRD_RULES, *by_policies)]
-    assert [step.rule for step in STORED] == rules
-    assert CONTROL_NOT_AT_CREATION.id not in rules
+    assert tuple(step.rule for step in OF_KIND[kind]) == kind.rules.ids
+    assert CONTROL_NOT_AT_CREATION.id not in kind.rules.ids
 
 
-def test_no_two_promises_have_the_same_name() -> None:
-    assert not STATES.keys() & STEPS.keys()
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_no_two_promises_have_the_same_name(kind: Kind) -> None:
+    assert not kind.states.keys() & kind.steps.keys()
 
 
 def test_the_page_says_how_many_promises_and_rules_there_are() -> None:
-    page, rules = PAGE.read_text(encoding="utf-8"), len(STORED)
-    assert f"| {len(STATES) + len(STEPS)} promises, {rules} rules |" in page
-    assert page.count(f"| {rules} tests |") == 2
+    page = PAGE.read_text(encoding="utf-8")
+    for kind, steps in OF_KIND.items():
+        assert f"| {len(kind.promises)} promises, {len(kind.rules.ids)} rules | " in page
+        assert page.count(f"| {len(steps)} tests |") == 2
+    for most in ARRAY.at_most.values():
+        assert f"at most {most} entries in the proof" in page

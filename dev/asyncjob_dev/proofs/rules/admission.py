@@ -11,15 +11,16 @@ from functools import cache
 from typing import Any, Final
 
 from asyncjob.names import OPERATE_VERB, WORKER_ACCOUNT
+from asyncjob.rules.array_policies import ARRAY_SPEC_POLICY, ARRAY_STATUS_POLICY
 from asyncjob.rules.job_policies import LIFECYCLE_POLICY, OWNERSHIP_POLICY, SPEC_POLICY
 from asyncjob.rules.policy import AdmissionPolicy
-from asyncjob.rules.rule import expand_names
+from asyncjob.rules.rule import Rule, expand_names
 from asyncjob.rules.transitions import TRANSITION_PAIR
 from asyncjob_simulation.apiserver.admission import inlined
 from asyncjob_simulation.apiserver.cel import Activation, EvaluationError, authorizer, compiled
 
-Job = Mapping[str, Any]
-"""An AsyncJob as the API server stores it."""
+Object = Mapping[str, Any]
+"""A job or an array as the API server stores it."""
 
 
 class Subresource(StrEnum):
@@ -31,14 +32,36 @@ class Subresource(StrEnum):
 
 _NAMESPACE: Final = "model"
 
-POLICIES: Final[Mapping[Subresource, tuple[AdmissionPolicy, ...]]] = {
-    Subresource.STATUS: (LIFECYCLE_POLICY, OWNERSHIP_POLICY),
-    Subresource.SPEC: (SPEC_POLICY,),
-}
-"""The policies that compare a job with what it was."""
 
-CRD_RULES: Final = (TRANSITION_PAIR,)
-"""The rule of the CRD that does; `self` is the phase."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Rulebook:
+    """The rules about changes of one kind of object."""
+
+    policies: Mapping[Subresource, tuple[AdmissionPolicy, ...]]
+    """Those that compare an object with what it was."""
+
+    of_phases: tuple[Rule, ...] = ()
+    """Rules of the CRD that do; `self` is the phase."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all rules."""
+        by_policies = (
+            rule for of in self.policies.values() for policy in of for rule in policy.rules
+        )
+        return tuple(rule.id for rule in (*self.of_phases, *by_policies))
+
+
+JOB_RULES: Final = Rulebook(
+    {
+        Subresource.STATUS: (LIFECYCLE_POLICY, OWNERSHIP_POLICY),
+        Subresource.SPEC: (SPEC_POLICY,),
+    },
+    (TRANSITION_PAIR,),
+)
+ARRAY_RULES: Final = Rulebook(
+    {Subresource.STATUS: (ARRAY_STATUS_POLICY,), Subresource.SPEC: (ARRAY_SPEC_POLICY,)}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +88,33 @@ class Requester:
         return self.operates and question["check"] == OPERATE_VERB
 
 
-def broken_rules(subresource: Subresource, old: Job, new: Job, requester: Requester) -> list[str]:
+def broken_rules(
+    subresource: Subresource,
+    old: Object,
+    new: Object,
+    requester: Requester,
+    rules: Rulebook = JOB_RULES,
+) -> list[str]:
     """Return the ids of the rules that the write breaks; an error is a refusal, as in a policy."""
     phases = {"self": new["status"]["phase"], "oldSelf": old["status"]["phase"]}
     activation = Activation(
         {"object": new, "oldObject": old, "request": requester.request(), **phases}
     )
     with authorizer(requester.may):
-        rules = dict(_asked(subresource, activation))
-        return [name for name, expression in rules.items() if not _holds(expression, activation)]
+        asked = dict(_asked(rules, subresource, activation))
+        return [name for name, expression in asked.items() if not _holds(expression, activation)]
 
 
-def _asked(subresource: Subresource, activation: Activation) -> Iterator[tuple[str, str]]:
+def _asked(
+    rules: Rulebook, subresource: Subresource, activation: Activation
+) -> Iterator[tuple[str, str]]:
     """Yield the rules that apply, each with its CEL."""
     if subresource is Subresource.STATUS:
-        yield from ((rule.id, rule.expression) for rule in CRD_RULES)
-    for place in range(len(POLICIES[subresource])):
-        conditions, rules = _installed(subresource, place)
+        yield from ((rule.id, rule.expression) for rule in rules.of_phases)
+    for place in range(len(rules.policies[subresource])):
+        conditions, applied = _installed(rules, subresource, place)
         if all(activation.evaluate(compiled(condition)) for condition in conditions):
-            yield from rules.items()
+            yield from applied.items()
 
 
 def _holds(expression: str, activation: Activation) -> bool:
@@ -94,9 +125,11 @@ def _holds(expression: str, activation: Activation) -> bool:
 
 
 @cache
-def _installed(subresource: Subresource, place: int) -> tuple[tuple[str, ...], dict[str, str]]:
+def _installed(
+    rules: Rulebook, subresource: Subresource, place: int
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return conditions and rules of a policy, with its variables in place of their names."""
-    policy = POLICIES[subresource][place]
+    policy = rules.policies[subresource][place]
     variables: dict[str, str] = {}
     for name, text in policy.variables.items():
         variables[name] = f"({inlined(expand_names(text), variables)})"

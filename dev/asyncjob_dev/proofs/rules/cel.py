@@ -99,7 +99,7 @@ _TOKEN: Final = re.compile(
     (?P<text>'(?:[^'\\]|\\.)*')
     |(?P<number>\d+(?:\.\d+)?)
     |(?P<name>[A-Za-z_]\w*)
-    |(?P<sign>\|\||&&|==|!=|<=|>=|\.\?|\[\?|[-+<>!?:.,(){}\[\]])
+    |(?P<sign>\|\||&&|==|!=|<=|>=|\.\?|\[\?|[-+*<>!?:.,(){}\[\]])
     )""",
     re.VERBOSE,
 )
@@ -180,9 +180,15 @@ class _Parser:
         return node
 
     def _sum(self) -> Node:
-        node = self._unary()
+        node = self._product()
         while operator := self._take("+", "-"):
-            node = Operation(operator, (node, self._unary()))
+            node = Operation(operator, (node, self._product()))
+        return node
+
+    def _product(self) -> Node:
+        node = self._unary()
+        while self._take("*"):
+            node = Operation("*", (node, self._unary()))
         return node
 
     def _unary(self) -> Node:

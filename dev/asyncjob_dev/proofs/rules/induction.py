@@ -1,9 +1,9 @@
 """The proof: the rules keep every promise, and none of them can be left out.
 
-For all jobs `old` that keep the promises about states, and all writes that the rules accept, `new`
-keeps them too, and the step keeps the promises about steps. A new job keeps the promises about
-states. So every version of every job does. Then each rule is taken out in turn, and a step is found
-that the others accept and that breaks a promise.
+For all objects `old` of a kind that keep the promises about states, and all writes that the rules
+accept, `new` keeps them too, and the step keeps the promises about steps. A new object keeps the
+promises about states. So every version of every job, and of every array, does. Then each rule is
+taken out in turn, and a step is found that the others accept and that breaks a promise.
 """
 
 import json
@@ -15,9 +15,7 @@ from typing import Final, cast
 
 import z3
 
-from asyncjob.json_types import JsonObject, as_object, child
-from asyncjob.rules.job_policies import CREATION_POLICY
-from asyncjob.rules.job_spec import CONTROL_NOT_AT_CREATION
+from asyncjob.json_types import as_object, child
 from asyncjob.rules.policy import (
     IS_WORKER,
     MAY_OPERATE,
@@ -26,13 +24,11 @@ from asyncjob.rules.policy import (
     AdmissionPolicy,
 )
 from asyncjob.rules.rule import all_rules_hold, expand_names
-from asyncjob.schema.crd import CUSTOM_RESOURCES, crd
 from asyncjob_dev.errors import DevError
-from asyncjob_dev.proofs.rules.admission import CRD_RULES, POLICIES, Subresource
+from asyncjob_dev.proofs.rules.admission import Subresource
 from asyncjob_dev.proofs.rules.cel import Node, parse
+from asyncjob_dev.proofs.rules.kinds import JOB, Kind
 from asyncjob_dev.proofs.rules.render import Rendering
-from asyncjob_dev.proofs.rules.state_promises import STATES
-from asyncjob_dev.proofs.rules.step_promises import STEPS
 from asyncjob_dev.proofs.rules.symbols import (
     TRUE,
     Bool,
@@ -48,7 +44,8 @@ from asyncjob_dev.proofs.rules.symbols import (
     negation,
     unknown_object,
 )
-from asyncjob_dev.proofs.rules.translate import Scope, Term, Translation, obeyed
+from asyncjob_dev.proofs.rules.terms import Term
+from asyncjob_dev.proofs.rules.translate import Scope, Translation, obeyed
 from asyncjob_dev.proofs.rules.versions import Seen, Step
 
 MAX_EFFORT: Final = 500_000_000
@@ -62,29 +59,20 @@ class ProofError(DevError):
     """A promise is not kept, a rule is not needed, or a question takes too long."""
 
 
-def job_schema() -> JsonObject:
-    """Return the schema of spec and status, as the CRD has it."""
-    versions = cast("list[JsonObject]", child(crd(CUSTOM_RESOURCES[0]), "spec")["versions"])
-    schema = child(child(versions[0], "schema"), "openAPIV3Schema")
-    halves = {name: child(schema, "properties")[name] for name in ("spec", "status")}
-    return {"type": "object", "required": list(halves), "properties": halves}
-
-
 @dataclass(frozen=True)
 class SymbolicRules:
-    """Two versions of a job, who writes, and what each rule says about that."""
+    """Two versions of an object, who writes, and what each rule says about that."""
 
+    kind: Kind
     old: Unknown
     new: Unknown
     step: Step
     rules: Mapping[Subresource, Mapping[str, Bool]]
 
     @classmethod
-    def build(
-        cls, policies: Mapping[Subresource, tuple[AdmissionPolicy, ...]] = POLICIES
-    ) -> "SymbolicRules":
-        """Return the rules of today's schema and these policies."""
-        schema = job_schema()
+    def build(cls, kind: Kind = JOB) -> "SymbolicRules":
+        """Return the rules of today's schema and the policies of this kind."""
+        schema = kind.schema()
         old, new = unknown_object("old", schema), unknown_object("new", schema)
         pod, uid = Code(z3.Int("pod")), Code(z3.Int("podUID"))
         operates, works = z3.Bool("operates"), z3.Bool("isWorker")
@@ -97,15 +85,15 @@ class SymbolicRules:
         step = Step(Seen(old.value), Seen(new.value), pod, uid, operates, works)
         rules = {
             subresource: {
-                **_transition_rules(subresource, step),
-                **_policy_rules(policies[subresource], step, atoms),
+                **_transition_rules(kind, subresource, step),
+                **_policy_rules(kind, subresource, step, atoms),
             }
             for subresource in Subresource
         }
-        return cls(old, new, step, rules)
+        return cls(kind, old, new, step, rules)
 
     def assumed(self, subresource: Subresource) -> tuple[Bool, ...]:
-        """Return what holds before rules are asked: the schema, and half of the job unchanged."""
+        """Return what holds before rules are asked: the schema, and half of it unchanged."""
         other = "spec" if subresource is Subresource.STATUS else "status"
         codes = (self.step.pod.code >= 0, self.step.pod_uid.code >= 0)
         return (
@@ -118,20 +106,22 @@ class SymbolicRules:
     @cached_property
     def kept_before(self) -> tuple[Bool, ...]:
         """Return that the old version keeps all promises about states."""
-        return tuple(self.state(name, self.step.was) for name in STATES)
+        return tuple(self.state(name, self.step.was) for name in self.kind.states)
 
     @cached_property
     def kept_after(self) -> dict[str, Bool]:
         """Return each promise about the new version and the step, by its name."""
-        states = {name: self.state(name, self.step.now) for name in STATES}
+        states = {name: self.state(name, self.step.now) for name in self.kind.states}
         steps = {
-            name: promise.of_step(self.step) for name, promise in STEPS.items() if promise.of_step
+            name: promise.of_step(self.step)
+            for name, promise in self.kind.steps.items()
+            if promise.of_step
         }
         return {**states, **steps}
 
     @cached_property
     def accepted(self) -> Mapping[Subresource, z3.Solver]:
-        """Return solvers that know of all accepted writes to jobs that keep the promises."""
+        """Return solvers that know of all accepted writes to what keeps the promises."""
         return {
             subresource: new_solver(
                 (*self.assumed(subresource), *self.kept_before, *self.rules[subresource].values())
@@ -139,37 +129,39 @@ class SymbolicRules:
             for subresource in Subresource
         }
 
-    @staticmethod
-    def state(name: str, version: Seen) -> Bool:
+    def state(self, name: str, version: Seen) -> Bool:
         """Return one promise about a version."""
-        formula = STATES[name].of_state
+        formula = self.kind.states[name].of_state
         assert formula is not None
         return formula(version)
 
 
-def _transition_rules(subresource: Subresource, step: Step) -> dict[str, Bool]:
+def _transition_rules(kind: Kind, subresource: Subresource, step: Step) -> dict[str, Bool]:
     if subresource is not Subresource.STATUS:
         return {}
     phases = {
         "self": Term(step.now.entry("status.phase").value),
         "oldSelf": Term(step.was.entry("status.phase").value),
     }
-    return {rule.id: obeyed(rule.expression, phases, {}) for rule in CRD_RULES}
+    return {rule.id: obeyed(rule.expression, phases, {}) for rule in kind.rules.of_phases}
 
 
 def _policy_rules(
-    policies: Iterable[AdmissionPolicy], step: Step, atoms: Mapping[Node, Symbol]
+    kind: Kind, subresource: Subresource, step: Step, atoms: Mapping[Node, Symbol]
 ) -> dict[str, Bool]:
     scope: Scope = {"object": Term(step.now.value), "oldObject": Term(step.was.value)}
     return {
         name: formula
-        for policy in policies
-        for name, formula in policy_formulas(policy, scope, atoms)
+        for policy in kind.rules.policies[subresource]
+        for name, formula in policy_formulas(policy, scope, atoms, kind.not_translated)
     }
 
 
 def policy_formulas(
-    policy: AdmissionPolicy, scope: Scope, atoms: Mapping[Node, Symbol]
+    policy: AdmissionPolicy,
+    scope: Scope,
+    atoms: Mapping[Node, Symbol],
+    left_out: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, Bool]]:
     """Yield each rule's formula: it is obeyed, or a condition keeps the request from the policy."""
     translation = Translation(atoms)
@@ -184,18 +176,8 @@ def policy_formulas(
         value = translation.term(parse(expand_names(text)), within)
         variables[name] = Entry(negation(value.fails), value.value)
     for rule in policy.rules:
-        if rule.id in _OF_LISTS:
-            continue
-        yield rule.id, all_of(sound, implies(asked, obeyed(rule.expression, within, atoms)))
-
-
-_OF_LISTS: Final = {"spec.depends-on-others"}
-"""In a policy that is asked here; it compares a list of any length with the name of the job."""
-
-NOT_TRANSLATED: Final = (
-    "the rules of cron jobs, of roles and metadata, and those of a spec by itself"
-)
-"""What this proof is not about, in words: these concern no change of a job's life."""
+        if rule.id not in left_out:
+            yield rule.id, all_of(sound, implies(asked, obeyed(rule.expression, within, atoms)))
 
 
 @dataclass(frozen=True)
@@ -209,7 +191,7 @@ class Theorem:
 
 def prove_steps(symbolic: SymbolicRules) -> Iterator[Theorem]:
     """Prove that accepted writes keep each promise."""
-    for name in (*STATES, *STEPS):
+    for name in symbolic.kind.promises:
         yield prove_step(symbolic, name)
 
 
@@ -224,7 +206,7 @@ def prove_step(symbolic: SymbolicRules, name: str) -> Theorem:
         solver.pop()
         if model:
             raise ProofError(f"{name} is not kept by {_told(symbolic, model, subresource)}")
-    return Theorem(name, {**STATES, **STEPS}[name].sentence, time.process_time() - started)
+    return Theorem(name, symbolic.kind.promises[name].sentence, time.process_time() - started)
 
 
 def prove_first_question(symbolic: SymbolicRules) -> Theorem:
@@ -234,7 +216,7 @@ def prove_first_question(symbolic: SymbolicRules) -> Theorem:
         "object": Term(symbolic.step.now.value),
         "oldObject": Term(symbolic.step.was.value),
     }
-    for subresource, policies in POLICIES.items():
+    for subresource, policies in symbolic.kind.rules.policies.items():
         for policy in policies:
             if policy.checks_rules_first:
                 passed = obeyed(all_rules_hold(policy.rules), scope, {})
@@ -249,7 +231,7 @@ def prove_first_question(symbolic: SymbolicRules) -> Theorem:
 
 def _told(symbolic: SymbolicRules, model: z3.ModelRef, subresource: Subresource) -> str:
     """Return a write as text: who writes what over what."""
-    rendering, schema, half = Rendering(model), job_schema(), subresource.value
+    rendering, schema, half = Rendering(model), symbolic.kind.schema(), subresource.value
     was, now = (rendering.object(one.value, schema) for one in (symbolic.old, symbolic.new))
     changes = [
         f"  {half}.{name}: {json.dumps(was[half].get(name))} -> {json.dumps(now[half].get(name))}"
@@ -260,46 +242,45 @@ def _told(symbolic: SymbolicRules, model: z3.ModelRef, subresource: Subresource)
     return "\n".join([f"a write of the {half} by {writer}:", *changes, f"  of {json.dumps(was)}"])
 
 
-def prove_creation() -> Theorem:
-    """Prove that a new job keeps all promises about states."""
+def prove_creation(kind: Kind = JOB) -> Theorem:
+    """Prove that a new object keeps all promises about states, and needs each rule for that."""
     started = time.process_time()
-    job, rule = new_job()
-    for name in STATES:
-        if model := solve(*job, rule, negation(SymbolicRules.state(name, _created()))):
-            raise ProofError(f"{name} is not kept by a new job: {model}")
-    if not solve(
-        *job, negation(all_of(*(SymbolicRules.state(name, _created()) for name in STATES)))
-    ):
-        raise ProofError(f"{CONTROL_NOT_AT_CREATION.id} is not needed")
-    return Theorem("created", "A new job keeps all of these.", time.process_time() - started)
+    created, rules = new_object(kind)
+    version = Seen(unknown_object("new", kind.schema()).value)
+    formulas = {name: one.of_state(version) for name, one in kind.states.items() if one.of_state}
+    for name, formula in formulas.items():
+        if model := solve(*created, *rules.values(), negation(formula)):
+            raise ProofError(f"{name} is not kept by a new {kind.name}: {model}")
+    broken = negation(all_of(*formulas.values()))
+    for left_out in rules:
+        others = (formula for name, formula in rules.items() if name != left_out)
+        if not solve(*created, *others, broken):
+            raise ProofError(f"{left_out} is not needed")
+    sentence = f"A new {kind.name} keeps all of these."
+    return Theorem("created", sentence, time.process_time() - started)
 
 
-def _created() -> Seen:
-    return Seen(unknown_object("new", job_schema()).value)
-
-
-def new_job() -> tuple[tuple[Bool, ...], Bool]:
-    """Return what holds of a new job by its schema, and the rule of creation."""
-    unknown = unknown_object("new", job_schema())
+def new_object(kind: Kind) -> tuple[tuple[Bool, ...], dict[str, Bool]]:
+    """Return what holds of a new object by its schema, and the rules of creation."""
+    unknown = unknown_object("new", kind.schema())
     status = cast("Record", unknown.value.fields["status"].value)
+    schema = child(child(kind.schema(), "properties"), "status")
     bare: list[Bool] = []
-    for name, below in child(
-        child(child(job_schema(), "properties"), "status"), "properties"
-    ).items():
+    for name, below in child(schema, "properties").items():
         entry, default = status.fields[name], as_object(below).get("default")
         if default is None:
             bare.append(negation(entry.present))
-        elif name == "phase":
-            bare.append(cast("Choice", entry.value).options["Queued"])
+        elif isinstance(entry.value, Choice):
+            bare.append(entry.value.options[str(default)])
         else:
             bare.append(Seen(unknown.value).number(f"status.{name}") == default)
-    kind = Entry(TRUE, Choice({"AsyncJob": TRUE}))
+    named = Entry(TRUE, Choice({kind.name: TRUE}))
     scope = {
-        "object": Term(Record({**unknown.value.fields, "kind": kind})),
+        "object": Term(Record({**unknown.value.fields, "kind": named})),
         "request": Term(Record({"operation": Entry(TRUE, Choice({"CREATE": TRUE}))})),
     }
-    rules = dict(policy_formulas(CREATION_POLICY, scope, {}))
-    return (*unknown.demands, *bare), rules[CONTROL_NOT_AT_CREATION.id]
+    rules = dict(policy_formulas(kind.creation, scope, {}, kind.not_translated))
+    return (*unknown.demands, *bare), rules
 
 
 def solve(*conditions: Bool) -> z3.ModelRef | None:

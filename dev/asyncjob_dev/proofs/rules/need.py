@@ -2,7 +2,7 @@
 
 What Z3 finds is made as plain as possible (little is there, and little changes), written out as
 JSON, and judged again by a runtime of CEL: exactly the one rule refuses it. The steps are kept in
-`steps.json`, from where tests try them on a real API server.
+`steps.json` and `array_steps.json`, from where tests try them on a real API server.
 """
 
 import json
@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Listed
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final, cast
 
 import z3
 
 from asyncjob_dev.proofs.rules.admission import Requester, Subresource, broken_rules
-from asyncjob_dev.proofs.rules.induction import ProofError, SymbolicRules, job_schema, new_solver
+from asyncjob_dev.proofs.rules.induction import ProofError, SymbolicRules, new_solver
+from asyncjob_dev.proofs.rules.kinds import JOB, Kind
 from asyncjob_dev.proofs.rules.render import Rendering
 from asyncjob_dev.proofs.rules.symbols import (
     Amount,
@@ -28,15 +28,11 @@ from asyncjob_dev.proofs.rules.symbols import (
     Symbol,
     Truth,
     all_of,
-    any_of,
-    implies,
     is_same_entry,
-    is_text,
     negation,
 )
-from asyncjob_dev.proofs.rules.versions import Seen, Step
+from asyncjob_dev.proofs.rules.versions import Seen
 
-FILE: Final = Path(__file__).with_name("steps.json")
 OWN_POD: Final = "(name of the writer's pod)"
 OWN_UID: Final = "(UID of the writer's pod)"
 MAX_ENTRIES: Final = 3
@@ -63,9 +59,9 @@ class Counterexample:
             return Requester(operates=True)
         return Requester(pod=OWN_POD, pod_uid=OWN_UID, is_worker=True)
 
-    def refused_by(self) -> list[str]:
-        """Return the rules that refuse it."""
-        return list(broken_rules(self.subresource, self.old, self.new, self.requester))
+    def refused_by(self, kind: Kind = JOB) -> list[str]:
+        """Return the rules of its kind that refuse it."""
+        return broken_rules(self.subresource, self.old, self.new, self.requester, kind.rules)
 
 
 def needed_rules(symbolic: SymbolicRules) -> Iterator[tuple[str, float]]:
@@ -95,18 +91,23 @@ def find_steps(symbolic: SymbolicRules) -> Iterator[Counterexample]:
     for subresource in Subresource:
         shorten = _Shortening((symbolic.old.value, symbolic.new.value))
         rules = {name: shorten(said) for name, said in symbolic.rules[subresource].items()}
-        given = (*symbolic.assumed(subresource), *symbolic.kept_before, *_sane(symbolic))
+        given = (
+            *symbolic.assumed(subresource),
+            *symbolic.kept_before,
+            *symbolic.kind.tryable(symbolic.step),
+        )
         base = [shorten(said) for said in given]
         preferences = [shorten(one) for one in _preferences(symbolic, subresource)]
         broken = shorten(negation(all_of(*promised.values())))
         for rule in rules:
             others = (said for name, said in rules.items() if name != rule)
             solver = new_solver((*base, *shorten.bounds, *others, broken))
+            solver.set(**{"core.minimize": True})
             model = _plainest(solver, preferences, rule)
             breaks = tuple(name for name, said in promised.items() if _is_false(model, said))
             found = _written_out(symbolic, model, rule, subresource, breaks)
-            if found.refused_by() != [rule]:
-                raise ProofError(f"{rule}: the runtime of CEL says {found.refused_by()} of {found}")
+            if (said := found.refused_by(symbolic.kind)) != [rule]:
+                raise ProofError(f"{rule}: the runtime of CEL says {said} of {found}")
             yield found
 
 
@@ -151,31 +152,6 @@ def _is_false(model: z3.ModelRef, formula: Bool) -> bool:
     return bool(z3.is_false(model.eval(formula, model_completion=True)))
 
 
-def _sane(symbolic: SymbolicRules) -> Iterator[Bool]:
-    """Yield what other rules and accounts demand, so that a step can be tried."""
-    step = symbolic.step
-    nobody = all_of(is_text(step.pod, ""), is_text(step.pod_uid, ""))
-    named = all_of(negation(is_text(step.pod, "")), negation(is_text(step.pod_uid, "")))
-    apart = cast("Bool", step.pod.code != step.pod_uid.code)
-    worker = all_of(step.is_worker, negation(step.operates), named, apart)
-    yield any_of(worker, all_of(negation(step.is_worker), step.operates, nobody))
-    for version in (step.was, step.now):
-        sources = [
-            version.has(f"spec.payloadFrom.{name}")
-            for name in ("secretKeyRef", "configMapKeyRef", "uri")
-        ]
-        one = cast("Bool", z3.PbEq([(source, 1) for source in sources], 1))
-        yield implies(version.has("spec.payloadFrom"), one)
-        yield negation(version.has("spec.notBefore", "spec.notAfter"))
-        depends = version.entry("spec.dependsOn")
-        yield implies(depends.present, cast("Bool", cast("Any", depends.value).size <= 1))
-        delays = [f"spec.retryPolicy.{name}" for name in ("initialDelaySeconds", "maxDelaySeconds")]
-        yield implies(
-            version.has(*delays),
-            cast("Bool", version.number(delays[0]) <= version.number(delays[1])),
-        )
-
-
 def _preferences(symbolic: SymbolicRules, subresource: Subresource) -> Iterator[Bool]:
     """Yield what makes a step plain: nothing changes, nothing is there."""
     step = symbolic.step
@@ -184,25 +160,21 @@ def _preferences(symbolic: SymbolicRules, subresource: Subresource) -> Iterator[
     yield from (step.kept(f"{half}.{name}") for name in fields)
     for name in ("spec", "status"):
         for version in (step.was, step.now):
-            yield from _absences(version, name)
-    yield from _short_codes(step)
+            yield from _absences(version, name, symbolic.kind.preferred)
+    if symbolic.kind is JOB:
+        yield from (step.is_pod_of(version) for version in (step.was, step.now))
+    yield is_same_entry(step.was.entry("status"), step.now.entry("status"))
 
 
-def _absences(version: Seen, half: str) -> Iterator[Bool]:
+def _absences(version: Seen, half: str, preferred: frozenset[str]) -> Iterator[Bool]:
     for name, entry in cast("Record", version.entry(half).value).fields.items():
         if not z3.is_true(entry.present):
-            yield negation(entry.present)
+            is_preferred = f"{half}.{name}" in preferred
+            yield entry.present if is_preferred else negation(entry.present)
         elif isinstance(entry.value, Code):
             yield cast("Bool", entry.value.code == 1)
         if isinstance(entry.value, Record):
-            yield from _absences(Seen(version.value), f"{half}.{name}")
-
-
-def _short_codes(step: Step) -> Iterator[Bool]:
-    """Yield that holder and writer are the same, wherever that may be."""
-    for version in (step.was, step.now):
-        yield step.is_pod_of(version)
-    yield is_same_entry(step.was.entry("status"), step.now.entry("status"))
+            yield from _absences(version, f"{half}.{name}", preferred)
 
 
 def _plainest(solver: z3.Solver, preferences: Listed[Bool], rule: str) -> z3.ModelRef:
@@ -235,7 +207,7 @@ def _written_out(
     subresource: Subresource,
     breaks: tuple[str, ...],
 ) -> Counterexample:
-    rendering, schema = Rendering(model), job_schema()
+    rendering, schema = Rendering(model), symbolic.kind.schema()
     writer = rendering.requester(symbolic.step)
     names = {writer.pod: OWN_POD, writer.pod_uid: OWN_UID} if writer.pod else {}
     old, new = (
@@ -256,15 +228,15 @@ def _named(value: Any, names: dict[str, str]) -> Any:
     return value
 
 
-def write_file(found: Iterable[Counterexample]) -> None:
+def write_file(kind: Kind, found: Iterable[Counterexample]) -> None:
     """Store the steps."""
     body = [asdict(one) for one in found]
-    FILE.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    kind.file.write_text(json.dumps(body, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def read_file() -> tuple[Counterexample, ...]:
+def read_file(kind: Kind = JOB) -> tuple[Counterexample, ...]:
     """Return the stored steps."""
-    body = json.loads(FILE.read_text(encoding="utf-8"))
+    body = json.loads(kind.file.read_text(encoding="utf-8"))
     return tuple(
         Counterexample(
             **{

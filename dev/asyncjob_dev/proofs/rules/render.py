@@ -10,6 +10,7 @@ import z3
 from asyncjob.json_types import JsonObject, as_object, child, texts
 from asyncjob.lifecycle.timestamps import format_timestamp
 from asyncjob_dev.proofs.rules.admission import Requester
+from asyncjob_dev.proofs.rules.intervals import ascends, is_notation, items_of, parts_of, written
 from asyncjob_dev.proofs.rules.symbols import (
     Amount,
     Choice,
@@ -24,6 +25,9 @@ from asyncjob_dev.proofs.rules.symbols import (
 from asyncjob_dev.proofs.rules.versions import Step
 
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_APART: Final = 1000
+"""Between where the numbers of one notation begin and those of the next."""
+
 _NAMED: Final = {
     code_of(text): text
     for text in ("", "True", "Complete", "Failed", "Cancelled", "Signal", "Sleep")
@@ -90,6 +94,8 @@ class Rendering:
         if value.entries:
             return [self._value(entry, schema) for entry in value.entries[:size]]
         content = self._number(value.content)
+        if schema.get("type") == "integer":
+            return [self._ordinal(content) + place for place in range(size)]
         return [f"{self._text(content) or 'text'}-{place}" for place in range(size)]
 
     def _coded(self, code: int, schema: JsonObject) -> Any:
@@ -97,10 +103,21 @@ class Rendering:
             return self._object_of(code, schema)
         if schema.get("format") == "date-time":
             return format_timestamp(_START + timedelta(seconds=self._ordinal(code)))
+        if is_notation(schema):
+            return self._notation(code)
         if schema.get("type") == "string":
             return self._text(code)
         named = f"value-{self._ordinal(code)}"
         return {named: []} if "additionalProperties" in schema else {"value": named}
+
+    def _notation(self, code: int) -> str:
+        """Return interval notation of which all is true that the model says of it."""
+        if not code:
+            return ""
+        value = z3.IntVal(code)
+        items, parts = self._number(items_of(value)), self._number(parts_of(value))
+        forwards = z3.is_true(self._known(ascends(value)))
+        return written(items, parts, _APART * self._ordinal(code), forwards=forwards)
 
     def _object_of(self, code: int, schema: JsonObject) -> dict[str, Any]:
         """Return an object that stands for a code: what it needs, and numbers that tell it."""

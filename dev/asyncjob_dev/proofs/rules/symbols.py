@@ -2,8 +2,9 @@
 
 A field is present or not, and has a value of its type. Texts from a closed list are choices; all
 others are codes, which can only be compared for equality, so that a text stands for every text.
-Lists of up to 20 entries have each entry spelled out. A map with keys of any text has two keys that
-stand for all: what the rules ask of a map they ask of each key alike.
+Lists of up to 20 entries have each entry spelled out. Of interval notation nothing is known but
+what `intervals` says. A map with keys of any text has two keys that stand for all: what the rules
+ask of a map they ask of each key alike.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ import z3
 
 from asyncjob.json_types import JsonObject, as_object, child, text, texts
 from asyncjob_dev.proofs.rules.cel import CelUnknownError
+from asyncjob_dev.proofs.rules.intervals import facts, is_notation
 
 MAP_KEYS: Final = ("key-1", "key-2")
 """The keys of each map of objects."""
@@ -305,13 +307,19 @@ def _symbol(  # noqa: C901, PLR0911  # a case for each type
             demands.append(all_of(chosen >= 0, chosen < len(values)))
             return Choice({value: chosen == place for place, value in enumerate(values)})
         case "string":
-            code = z3.Int(path)
-            demands.append(code > 0 if _needs_content(schema) else code >= 0)
-            return Code(code)
+            return _code(z3.Int(path), schema, demands)
         case "array":
             return _sequence(path, schema, demands)
         case _:
             return Code(z3.Int(path))
+
+
+def _code(code: Number, schema: JsonObject, demands: list[Bool]) -> Code:
+    if is_notation(schema):
+        demands += [code >= 0, facts(code), facts(z3.IntVal(0))]
+    else:
+        demands.append(code > 0 if _needs_content(schema) else code >= 0)
+    return Code(code)
 
 
 def _needs_content(schema: JsonObject) -> bool:
@@ -354,7 +362,7 @@ def _sequence(path: str, schema: JsonObject, demands: list[Bool]) -> Sequence:
     size, most = z3.Int(f"{path}#"), cast("int", schema["maxItems"])
     demands += [size >= 0, size <= most]
     inner = child(schema, "items")
-    if most > MAX_SPELLED_OUT or text(inner, "type") != "object":
+    if most > MAX_SPELLED_OUT or not (text(inner, "type") == "object" or is_notation(inner)):
         return Sequence(size, content=z3.Int(path))
     places = range(most)
     return Sequence(size, tuple(_symbol(f"{path}[{at}]", inner, demands) for at in places))

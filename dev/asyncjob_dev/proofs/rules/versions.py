@@ -1,4 +1,4 @@
-"""Two versions of a job, field by field, in the words that promises are written with."""
+"""Two versions of a job or an array, field by field, in the words of promises."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Final, cast
 
 import z3
 
+from asyncjob.lifecycle.arrays.phases import ArrayPhase
 from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob_dev.proofs.rules.symbols import (
     TRUE,
@@ -34,7 +35,7 @@ COUNTERS: Final = ("retries", "crashes", "releases", "parks")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """A version of a job, read by paths such as `status.lease.holder`."""
+    """A version of a job or an array, read by paths such as `status.lease.holder`."""
 
     value: Record
 
@@ -73,8 +74,8 @@ class Seen:
         said = cast("Choice | Code", entry.value)
         return all_of(entry.present, any_of(*(is_text(said, value) for value in values)))
 
-    def phase(self, *phases: Phase) -> Bool:
-        """Return that the job is in one of these phases."""
+    def phase(self, *phases: Phase | ArrayPhase) -> Bool:
+        """Return that it is in one of these phases."""
         return self.text("status.phase", *phases)
 
     def reason(self, *reasons: Reason) -> Bool:

@@ -1,7 +1,9 @@
 """Policies of an array, and their rules: what it must be, what may change, that counts add up.
 
-The API server adds up the counts itself, from the items that each part of the status names. So no
-writer can lose an item or count one twice, whatever it got wrong.
+The API server adds up the counts itself, from the items that each part of the status names, and
+keeps a chunk as it was listed until it leaves. So no writer can lose an item or count one twice by
+wrong numbers, or by a chunk that changes or comes back. That two lists do not name the same item is
+nothing that a rule could find out at a bearable cost.
 """
 
 from dataclasses import replace
@@ -39,7 +41,20 @@ def _size(notation: str) -> str:
     )
 
 
+def _ascends(notation: str) -> str:
+    """Return that the numbers in interval notation ascend: no range is less than nothing."""
+    return (
+        f"({notation} == '' || {notation}.replace('-', ',').split(',')"
+        ".map(bound, int(bound)).isSorted())"
+    )
+
+
 _OPEN: Final = f"now.?open.orValue([]).map(chunk, {_size('chunk.items')}).sum()"
+_WAS_OPEN: Final = f"was.?open.orValue([]).map(chunk, {_size('chunk.items')}).sum()"
+_STILL_OPEN: Final = (
+    "now.?open.orValue([]).map(chunk, chunk.generation > was.?generation.orValue(0) ? 0"
+    f" : {_size('chunk.items')}).sum()"
+)
 _SUSPECTS: Final = f"now.?suspects.orValue([]).map(group, {_size('group')}).sum()"
 _REQUEUED: Final = _size("now.?requeued.orValue('')")
 _FAILED_ITEMS: Final = "now.?failedItems.orValue('')"
@@ -179,6 +194,43 @@ ARRAY_COUNTS_ADD_UP: Final = Rule(
     f" + ' failed, ' + string({_OPEN}) + ' open and ' + string({_REQUEUED} + {_SUSPECTS})"
     " + ' to be run again'",
 )
+ARRAY_ITEMS_ASCEND: Final = Rule(
+    "array.items-ascend",
+    "The numbers in requeued, failedItems, and the items of open and suspects must ascend.",
+    cel_and(
+        (
+            _ascends("now.?requeued.orValue('')"),
+            _ascends(_FAILED_ITEMS),
+            f"now.?suspects.orValue([]).all(group, {_ascends('group')})",
+            f"now.?open.orValue([]).all(chunk, {_ascends('chunk.items')})",
+        )
+    ),
+)
+ARRAY_OPEN_KEPT: Final = Rule(
+    "array.open-kept",
+    "A chunk in open stays as it is, but for its uid, which is set once; one that is new has a "
+    "generation of its own, above that of the array before and not above that after.",
+    "now.?open.orValue([]).all(chunk,"
+    " now.open.exists_one(other, other.generation == chunk.generation)"
+    " && (chunk.generation > was.?generation.orValue(0)"
+    f" ? chunk.generation <= {_count('generation')}"
+    " : was.?open.orValue([]).exists(kept, kept.generation == chunk.generation"
+    " && kept.name == chunk.name && kept.items == chunk.items && kept.?suspect == chunk.?suspect"
+    " && (!has(kept.uid) || kept.?uid == chunk.?uid))))",
+)
+ARRAY_DONE_BY_CHUNKS: Final = Rule(
+    "array.done-by-chunks",
+    "succeeded grows at most by the items of chunks that leave open, and by skipped ones.",
+    f"{_count('succeeded')} - was.?succeeded.orValue(0) <= {_WAS_OPEN} - {_STILL_OPEN}"
+    f" + ({_ITEMS}.?skip.orValue('') == '' ? 0 : {_count('next')} - was.?next.orValue(0))",
+)
+ARRAY_HELD: Final = Rule(
+    "array.held",
+    "No chunk is cut of an array while spec.suspend or spec.cancel is true.",
+    "(!spec.?suspend.orValue(false) && !spec.?cancel.orValue(false))"
+    f" || ({_count('next')} == was.?next.orValue(0)"
+    f" && {_count('generation')} == was.?generation.orValue(0))",
+)
 ARRAY_FAILED_LISTED: Final = Rule(
     "array.failed-listed",
     "failed is the number of items in failedItems and of those that it has no room for, which are "
@@ -186,14 +238,27 @@ ARRAY_FAILED_LISTED: Final = Rule(
     f"{_count('failed')} == {_size(_FAILED_ITEMS)} + {_count('failedUnlisted')}"
     f" && ({_count('failedUnlisted')} == 0 || {_FAILED_ITEMS}.split(',').size() == {_MAX_RANGES})",
 )
+_WITHIN_LIMIT: Final = (
+    f"(has(spec.maxFailed) ? {_count('failed')} <= spec.maxFailed"
+    f" : {_count('failed')} * 100 <= {_count('total')} * spec.?maxFailedPercent.orValue(0))"
+)
 ARRAY_ENDED: Final = Rule(
     "array.ended",
-    "An array that has ended has no open chunk, a completion time and a condition; a succeeded one "
-    "has all its items counted, a cancelled one has spec.cancel.",
-    f"!(now.phase in {_ENDED}) || (!has(now.open) && has(now.completionTime)"
-    " && size(now.?conditions.orValue([])) == 1"
-    f" && (now.phase != 'Succeeded' || {_count('succeeded')} + {_count('failed')}"
-    f" == {_count('total')}) && (now.phase != 'Cancelled' || spec.?cancel.orValue(false)))",
+    "An array has a completion time, and the one condition of its phase, exactly while it has "
+    "ended, and then no open chunk; a cancelled one has spec.cancel.",
+    f"now.phase in {_ENDED} ? (!has(now.open) && has(now.completionTime)"
+    " && size(now.?conditions.orValue([])) == 1 && now.conditions[0].status == 'True'"
+    " && now.conditions[0].type == {'Succeeded': 'Complete', 'Failed': 'Failed',"
+    " 'Cancelled': 'Cancelled'}[now.phase]"
+    " && (now.phase != 'Cancelled' || spec.?cancel.orValue(false)))"
+    " : (!has(now.completionTime) && !has(now.conditions))",
+)
+ARRAY_SUCCEEDED: Final = Rule(
+    "array.succeeded",
+    "A succeeded array has all its items counted, those of a file included, and not more of them "
+    "failed than maxFailed or maxFailedPercent allows.",
+    f"now.phase != 'Succeeded' || ({_count('succeeded')} + {_count('failed')} == {_count('total')}"
+    f" && (!has({_ITEMS}.from) || has(now.index)) && {_WITHIN_LIMIT})",
 )
 ARRAY_FROZEN: Final = Rule(
     "array.frozen",
@@ -248,8 +313,13 @@ ARRAY_STATUS_POLICY: Final = AdmissionPolicy(
         ARRAY_ADMITTED,
         ARRAY_COUNTS_GROW,
         ARRAY_COUNTS_ADD_UP,
+        ARRAY_ITEMS_ASCEND,
         ARRAY_FAILED_LISTED,
+        ARRAY_OPEN_KEPT,
+        ARRAY_DONE_BY_CHUNKS,
+        ARRAY_HELD,
         ARRAY_ENDED,
+        ARRAY_SUCCEEDED,
         ARRAY_FROZEN,
     ),
 )
