@@ -23,7 +23,6 @@ from asyncjob_simulation.dice import FaultChooser
 from asyncjob_simulation.event_loop import SimulationLoop
 from asyncjob_simulation.processes import Process, current_process
 from asyncjob_simulation.story import Recorder
-from asyncjob_simulation.swarm import Swarm
 from asyncjob_worker.settings import OffloadSettings
 
 T = TypeVar("T")
@@ -129,10 +128,18 @@ class _StoreFault:
 
 
 class StoreRequests:
-    """All requests of one simulation to its store; stands in for `BoundedThreads`."""
+    """All requests of one simulation to its store; stands in for `BoundedThreads`.
+
+    With `is_gentle` nobody is killed for having made one.
+    """
 
     def __init__(
-        self, loop: SimulationLoop, chooser: FaultChooser, recorder: Recorder, swarm: Swarm
+        self,
+        loop: SimulationLoop,
+        chooser: FaultChooser,
+        recorder: Recorder,
+        *,
+        is_gentle: bool = False,
     ) -> None:
         self._loop = loop
         self._chooser = chooser
@@ -147,7 +154,7 @@ class StoreRequests:
             for kind, highest in _HIGHEST.items()
             if dice.happens(f"kind store {kind}", kind_chance)
         }
-        if swarm.is_gentle:
+        if is_gentle:
             self._rates.pop("killed", None)
         if dice.happens("kind store outage", _OUTAGE_CHANCE):
             for number in range(dice.number("store outages", 1, _OUTAGES)):

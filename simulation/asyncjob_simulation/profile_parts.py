@@ -117,7 +117,8 @@ class ArrayParts(ProfileParts):
         self._store = MemoryStore()
         self._results = ResultRules(self._store, self.recorder.count, self.broken)
         self._rules.on_counted = self._results.on_counted
-        self._requests = StoreRequests(self.calls.loop, self.chooser, self.recorder, self.swarm)
+        loop, is_gentle = self.calls.loop, self.swarm.is_gentle
+        self._requests = StoreRequests(loop, self.chooser, self.recorder, is_gentle=is_gentle)
 
     def workload(self, *args: Any, **more: Any) -> Workload:
         """Return what people do."""
