@@ -32,17 +32,11 @@ RESULTS: Final = ROOT.join("results", NAMESPACE)
 """Where results of the namespace go. No driver ever sees the address."""
 
 _TIMEOUT_SECONDS: Final = 10.0
-_HIGHEST: Final = {
-    "fails": 0.5,
-    "lost": 0.5,
-    "late": 0.5,
-    "slow": 0.5,
-    "forbidden": 0.5,
-    "killed": 0.5,
-}
-"""The highest rate of each kind of fault of one request: there are few requests in a seed."""
+_KINDS: Final = ("fails", "lost", "late", "slow", "forbidden", "killed")
+_RATES: Final = (0.1, 0.5)
+"""Kinds of faults of one request, and how often each comes: there are few requests in a seed."""
 
-_KIND_CHANCES: Final = (0.0, 0.7, 1.0)
+_KIND_CHANCES: Final = (0.0, 0.5, 0.5, 0.9)
 """How likely a kind of fault is to be in a seed at all."""
 
 _LATE_SECONDS: Final = 25.0
@@ -51,12 +45,16 @@ _LATE_SECONDS: Final = 25.0
 _SLOW_SECONDS: Final = 15.0
 """How long a slow request takes at most: longer than its client waits, sometimes."""
 
-_OUTAGE_CHANCE: Final = 0.2
+_OUTAGE_CHANCE: Final = 0.35
 _OUTAGES: Final = 2
 _OUTAGE_SECONDS: Final = (3.0, 20.0, 70.0, 150.0)
 """A chunk waits for its store for a minute."""
 
-_OUTAGES_BEGIN: Final = 60.0
+_OUTAGES_BEGIN: Final = 30.0
+_REFUSING_SHARE: Final = 0.5
+"""In how many outages the store refuses what it is asked, and in the others does not answer well: a
+worker takes it at its word the sooner."""
+
 _KILL_CALLBACKS: Final = 12
 _KILL_SECONDS: Final = 1.5
 """How long after a request has taken effect who sent it may be killed: the checkpoint that tells of
@@ -147,11 +145,12 @@ class StoreRequests:
         self._count = 0
         self._is_faulty = True
         self._away_until = float("-inf")
+        self._is_refusing = False
         dice = chooser.dice
         kind_chance = dice.choice("kind chance of the store", _KIND_CHANCES)
         self._rates = {
-            kind: highest * dice.fraction(f"rate of store {kind}")
-            for kind, highest in _HIGHEST.items()
+            kind: dice.between(f"rate of store {kind}", *_RATES)
+            for kind in _KINDS
             if dice.happens(f"kind store {kind}", kind_chance)
         }
         if is_gentle:
@@ -188,6 +187,7 @@ class StoreRequests:
             self._recorder.note("FAULT", f"store away for {seconds} s")
             self._recorder.count("store outage")
             self._away_until = max(self._away_until, self._loop.time() + seconds)
+            self._is_refusing = self._chooser.dice.happens(f"{name} refuses", _REFUSING_SHARE)
 
     def _judge(self, name: str) -> _StoreFault:
         dice = self._chooser.dice
@@ -196,8 +196,10 @@ class StoreRequests:
         if not self._is_faulty:
             return usual
         unavailable = StoreUnavailableError("the store is out of order")
+        forbidden = StoreForbiddenError("the store allows nothing")
         if self._loop.time() < self._away_until:
-            return _StoreFault(there, there + back, unavailable, is_lost=True)
+            why = forbidden if self._is_refusing else unavailable
+            return _StoreFault(there, there + back, why, is_lost=True)
         for kind, words, fault in (
             ("fails", "fails", _StoreFault(there, there, unavailable, is_lost=True)),
             ("lost", "its answer is lost", _StoreFault(there, there + back, unavailable)),
@@ -207,11 +209,7 @@ class StoreRequests:
                 _StoreFault(dice.between(f"{name}|by", 0.1, _LATE_SECONDS), there, unavailable),
             ),
             ("slow", "slow", self._slow(name)),
-            (
-                "forbidden",
-                "403",
-                _StoreFault(there, there, StoreForbiddenError("not allowed"), is_lost=True),
-            ),
+            ("forbidden", "403", _StoreFault(there, there, forbidden, is_lost=True)),
         ):
             if self._chooser.wants(f"{name}|{kind}", self._rates.get(kind, 0.0), f"put: {words}"):
                 self._recorder.count(f"put {kind}")
