@@ -78,6 +78,7 @@ _OF_ARRAYS = {
     "store outage": "the store was away",
     "killed after a put": "who had stored results was killed",
     "results read": "results of an array were read",
+    "results of several attempts": "an attempt went on with a chunk of which results were stored",
     "several results stored": "of an item that is done there were several results",
     "result of an item that is not done": "there was a result of an item that is not done",
     "array whose results are not stored": "an array stopped because its results were not stored",

@@ -94,6 +94,8 @@ class ArrayWorkload(Workload):
         }
         if dice.happens(f"{name} keeps results", _WITH_RESULTS):
             spec["results"] = {"uri": str(RESULTS)}
+            # Chunks that last for several writes, so that something is left to the next attempt.
+            spec["chunkSize"] = dice.number(f"{name} chunk size with results", 3, 8)
         if dice.happens(f"{name} chunk size left out", 0.3):
             del spec["chunkSize"]
         if skipped := self._some(f"{name} skips", count, 0.4):

@@ -36,7 +36,7 @@ _KINDS: Final = ("fails", "lost", "late", "slow", "forbidden", "killed")
 _RATES: Final = (0.1, 0.5)
 """Kinds of faults of one request, and how often each comes: there are few requests in a seed."""
 
-_KIND_CHANCES: Final = (0.0, 0.5, 0.5, 0.9)
+_KIND_CHANCES: Final = (0.2, 0.6, 0.9)
 """How likely a kind of fault is to be in a seed at all."""
 
 _LATE_SECONDS: Final = 25.0
@@ -46,11 +46,11 @@ _SLOW_SECONDS: Final = 15.0
 """How long a slow request takes at most: longer than its client waits, sometimes."""
 
 _OUTAGE_CHANCE: Final = 0.35
-_OUTAGES: Final = 2
+_OUTAGES: Final = 3
 _OUTAGE_SECONDS: Final = (3.0, 20.0, 70.0, 150.0)
 """A chunk waits for its store for a minute."""
 
-_OUTAGES_BEGIN: Final = 30.0
+_OUTAGES_BEGIN: Final = 120.0
 _REFUSING_SHARE: Final = 0.5
 """In how many outages the store refuses what it is asked, and in the others does not answer well: a
 worker takes it at its word the sooner."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final
 from unittest.mock import patch
@@ -29,6 +30,9 @@ from asyncjob_simulation.wait_workload import STRANGER, WaitWorkload, user
 from asyncjob_simulation.workload import Workload
 from asyncjob_worker.execution import object_store
 from asyncjob_worker.settings import OffloadSettings
+
+_STORE_RECOVERS: Final = (0.0, 200.0)
+"""How many seconds after the end of all other faults those of the store end."""
 
 
 @dataclass
@@ -156,8 +160,9 @@ class ArrayParts(ProfileParts):
         return (patch.object(object_store, "BoundedThreads", lambda _: self._requests),)
 
     def recover(self) -> None:
-        """Have the store answer."""
-        self._requests.recover()
+        """Have the store answer, after a while: most chunks run once processes are left alone."""
+        after = self.chooser.dice.between("store recovers", *_STORE_RECOVERS)
+        self.calls.loop.call_later(after, self._requests.recover, context=Context())
 
     def check_calm(self) -> None:
         """Judge that arrays have ended, and left nothing behind."""

@@ -45,8 +45,12 @@ class ResultRules:
         numbers = sorted(items_in(job["spec"]["payload"].get("items") or ""))
         status = job.get("status") or {}
         reported = _reported(status, numbers) - _reported(before.get("status") or {}, numbers)
+        by = f"{job['metadata']['uid']}/{status.get('attempt')}"
         for item in reported:
-            self._by[uid, item] = f"{job['metadata']['uid']}/{status.get('attempt')}"
+            self._by[uid, item] = by
+        of_chunk = {self._by.get((uid, item), by) for item in numbers}
+        if reported and len(of_chunk) > 1 and job["spec"]["payload"].get("results"):
+            self.count("results of several attempts")
 
     def on_counted(self, array: Object, counted: frozenset[int]) -> None:
         """Judge what readers get of an array; `counted` are the items that it has run and done."""
