@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from asyncjob.app import item_results as writing
+from asyncjob.app import outcomes
 from asyncjob.app.item_results import KeptResults
 from asyncjob.lifecycle.arrays import counting, skipped_items
 from asyncjob.lifecycle.arrays import item_results as reading
@@ -84,6 +85,15 @@ def failed_as_done() -> AbstractContextManager[object]:
         return replace(rest, succeeded=rest.succeeded + len(last))
 
     return patch.object(counting, "fail_items", hardly)
+
+
+@mutation("the death of a process of its own is taken for a failure", profile=Profile.ARRAYS)
+def death_as_failure() -> AbstractContextManager[object]:
+    return patch.object(outcomes, "HandlerCrashedError", _NoError)
+
+
+class _NoError(Exception):
+    """What nothing raises."""
 
 
 @mutation("an item counts as done before its result is stored", profile=Profile.ARRAYS)
