@@ -109,7 +109,7 @@ def done_before_stored() -> AbstractContextManager[object]:
 
 @mutation("an attempt writes over the results of the one before", profile=Profile.ARRAYS)
 def attempts_share_objects() -> AbstractContextManager[object]:
-    path = writing.object_path
+    path = reading.object_path
     return patch.object(writing, "object_path", lambda of, _, uid, number: path(of, 1, uid, number))
 
 
