@@ -82,6 +82,9 @@ class ArrayRules:
     runs: ItemRuns
     count: Callable[[str], None]
     broken: Broken
+    on_counted: Callable[[Object, frozenset[int]], None] = lambda *_: None
+    """Called with each array whose status has changed, and the items that it has run and done."""
+
     _counted: dict[str, frozenset[int]] = field(default_factory=lambda: defaultdict(frozenset))
     _skipped: dict[str, frozenset[int]] = field(default_factory=lambda: defaultdict(frozenset))
     _place: int = 0
@@ -143,6 +146,11 @@ class ArrayRules:
             self.broken(ENDS, name, f"{array.get('status')} at the end")
         for name in self.left():
             self.broken(NO_CHUNK, name, "its array has ended, or is gone")
+        for array in self._arrays():
+            self.on_counted(array, self._run_and_done(array["metadata"]["uid"]))
+
+    def _run_and_done(self, uid: str) -> frozenset[int]:
+        return self._counted[uid] - self._skipped[uid]
 
     def _arrays(self) -> list[Object]:
         return list(self.server.storage.collection((GROUP, ARRAYS)).objects.values())
@@ -171,6 +179,7 @@ class ArrayRules:
         if undone:
             self.broken(DONE, name, f"{sorted(undone)} count, and no handler has ended them")
         self._counted[uid] = now.counted
+        self.on_counted(array, self._run_and_done(uid))
         self._check_failed(name, uid, before, now)
         self._check_end(name, status, now)
         self._count(was, status, before, now)
@@ -205,6 +214,8 @@ class ArrayRules:
             self.count("array redriven")
         if status.get("reason") == "Suspended" and was.get("reason") != "Suspended":
             self.count("array suspended")
+        if status.get("reason") == "ResultsNotStored" != was.get("reason"):
+            self.count("array whose results are not stored")
         reserved = [one for one in was.get("open") or () if not one.get("uid")]
         if reserved and status.get("writer") != was.get("writer"):
             self.count("reservation taken over")

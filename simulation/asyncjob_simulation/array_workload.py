@@ -10,7 +10,8 @@ from asyncjob_simulation.array_rules import ENDED
 from asyncjob_simulation.clocks import time_text
 from asyncjob_simulation.cluster import NAMESPACE
 from asyncjob_simulation.event_loop import FIRST_MOMENT
-from asyncjob_simulation.item_runs import ITEMS, ItemRuns
+from asyncjob_simulation.item_runs import ISOLATED_ITEMS, ITEMS, ItemRuns
+from asyncjob_simulation.item_store import RESULTS
 from asyncjob_simulation.workload import PEOPLE, Workload
 
 Object = dict[str, Any]
@@ -23,6 +24,9 @@ _REDRIVE_SECONDS: Final = 20.0
 
 _OTHER_JOBS: Final = 3
 """One of so many jobs of other lives is beside the arrays."""
+
+_WITH_RESULTS: Final = 0.6
+"""Share of the arrays that keep what their items return."""
 
 _WAITING: Final = 0.25
 """Share of the arrays, and of the jobs beside them, that start after an array or a job."""
@@ -69,7 +73,7 @@ class ArrayWorkload(Workload):
         if dice.happens(f"{name} inline", 0.3):
             items = {"inline": [f"item {item}" for item in range(count)]}
         spec: Object = {
-            "type": ITEMS,
+            "type": ISOLATED_ITEMS if self._is_isolated(name) else ITEMS,
             "queue": dice.choice(f"{name} queue", self.queues),
             "items": items,
             "chunkSize": dice.number(f"{name} chunk size", 1, 6),
@@ -89,6 +93,10 @@ class ArrayWorkload(Workload):
                 "killing": self._some(f"{name} killing", count, 0.3 * (not self.swarm.is_gentle)),
             },
         }
+        if dice.happens(f"{name} keeps results", _WITH_RESULTS):
+            spec["results"] = {"uri": str(RESULTS)}
+            # Chunks that last for several writes, so that something is left to the next attempt.
+            spec["chunkSize"] = dice.number(f"{name} chunk size with results", 3, 8)
         if dice.happens(f"{name} chunk size left out", 0.3):
             del spec["chunkSize"]
         if skipped := self._some(f"{name} skips", count, 0.4):
@@ -105,6 +113,9 @@ class ArrayWorkload(Workload):
             "spec": spec,
         }
         self.cluster.write(PEOPLE, "POST", collection_path(NAMESPACE, ARRAYS), body)
+
+    def _is_isolated(self, name: str) -> bool:
+        return self.dice.happens(f"{name} isolated", self.swarm.isolated)
 
     def _add_waits(self, number: int, spec: Object) -> None:
         """Have an array wait for a time, another array, or a job."""

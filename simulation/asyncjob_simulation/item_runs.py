@@ -9,13 +9,21 @@ from typing import Any, Final
 from asyncjob import WorkerApp
 from asyncjob.app.context import JobContext
 from asyncjob.app.items import ItemContext
+from asyncjob.lifecycle.arrays.chunks import chunk_type
 from asyncjob_simulation.handlers import HandlerCalls, RecordedCall
 from asyncjob_simulation.processes import current_process
 
 ITEMS: Final = "tally"
 """The type of the arrays."""
 
-CHUNKS: Final = f"{ITEMS}/items"
+ISOLATED_ITEMS: Final = "tally-apart"
+"""The type of those whose chunks have a process each."""
+
+_CHUNKS: Final = tuple(
+    chunk_type(type_, has_results=kept)
+    for type_ in (ITEMS, ISOLATED_ITEMS)
+    for kept in (False, True)
+)
 AT_A_TIME: Final = 2
 FOREVER: Final = 100_000.0
 
@@ -41,15 +49,18 @@ class ItemRuns:
     is_skipped: Callable[[Item], bool] = lambda _: False
     """Whether an array skips an item."""
 
-    def run_of(self, uid: str) -> RecordedCall:
+    def run_of(self, chunk: JobContext) -> RecordedCall:
         """Return the run of the chunk that an item is run in."""
-        return self.calls.runs[uid][-1]
+        runs = reversed(self.calls.runs[chunk.uid])
+        return next(run for run in runs if run.attempt == chunk.info.attempt)
 
     def begin(self, item: Item, chunk: JobContext) -> None:
         """Note that an item is run."""
         self.begun[item] += 1
-        run = self.run_of(chunk.uid)
-        is_current = chunk.info.attempt == run.attempt
+        run, process = self.run_of(chunk), current_process()
+        assert process is not None  # handlers run in workers only
+        run.process = process  # the chunk's own, which middleware does not know
+        is_current = run is self.calls.runs[chunk.uid][-1]
         if self.is_counted(item) and is_current and not run.stood_still(self.calls.loop.time()):
             words = f"item {item[1]} is run in {run.process.name}, and has been counted"
             self.calls.problems.append(("what is counted is not run again", chunk.name, words))
@@ -61,7 +72,7 @@ class ItemRuns:
 
     def end(self, item: Item, chunk: JobContext, *, failed: bool) -> None:
         """Note that an item has been run."""
-        self.calls.step(self.run_of(chunk.uid))
+        self.calls.step(self.run_of(chunk))
         (self.failed if failed else self.done).add(item)
 
 
@@ -70,7 +81,7 @@ def add_item_handlers(app: WorkerApp, runs: ItemRuns) -> None:
 
     @app.middleware
     async def noted(job: JobContext, call_next: Callable[[], Awaitable[Any]]) -> Any:
-        if job.info.type != CHUNKS:
+        if job.info.type not in _CHUNKS:
             return await call_next()
         run, returned = runs.calls.begin(job), False
         try:
@@ -80,8 +91,7 @@ def add_item_handlers(app: WorkerApp, runs: ItemRuns) -> None:
         finally:
             runs.calls.end(run, returned=returned)
 
-    @app.item_handler(ITEMS, concurrency=AT_A_TIME)
-    async def tally(context: ItemContext, _: Any) -> None:
+    async def tally(context: ItemContext, _: Any) -> dict[str, str]:
         item, told = (context.array_uid, context.number), context.payload
         assert isinstance(told, dict)  # as the workload has it
         is_harmful = context.array_uid not in runs.mended
@@ -90,10 +100,15 @@ def add_item_handlers(app: WorkerApp, runs: ItemRuns) -> None:
         if is_harmful and context.number in told["killing"]:
             process = current_process()
             assert process is not None  # handlers run in workers only
-            runs.count("item ends its worker")
+            is_apart = process is not process.container
+            runs.count(f"item ends its {'process' if is_apart else 'worker'}")
             process.kill_after(1)
             await asyncio.sleep(FOREVER)
         fails = is_harmful and context.number in told["failing"]
         runs.end(item, context.chunk, failed=fails)
         if fails:
             raise ValueError("fails as its array says")
+        return {"by": f"{context.chunk.uid}/{context.chunk.info.attempt}"}
+
+    app.item_handler(ITEMS, concurrency=AT_A_TIME)(tally)
+    app.item_handler(ISOLATED_ITEMS, concurrency=AT_A_TIME, isolation="process")(tally)

@@ -183,7 +183,7 @@ class Life:
             hindered=network.heartbeats_hindered,
         )
         self._parts = PARTS[options.profile](
-            server, self._handlers, self._recorder, self._invariants.broken
+            server, self._handlers, self._recorder, self._invariants.broken, self._chooser, swarm
         )
         self._invariants.on_job = self._parts.on_job
         network.relists = Relists(partial(self._invariants.broken, "only what is lost is listed"))
@@ -202,6 +202,8 @@ class Life:
             stack.enter_context(patch.object(heartbeat, "load_access", self._accesses.load))
             stack.enter_context(patch.object(components, "HeartbeatThread", SimulatedHeartbeat))
             stack.enter_context(patch.object(HandlerExecutor, "_start_process", start_isolated))
+            for stand_in in self._parts.stand_ins():
+                stack.enter_context(stand_in)
             try:
                 loop.run_until_complete(self._main())
             except StuckError as error:
@@ -321,6 +323,7 @@ class Life:
         """End all faults, and wait until every job has ended."""
         self._recorder.note("simulation", "no more faults")
         self._network.recover()
+        self._parts.recover()
         for process in self._processes.values():
             process.release()
         workload.end()
@@ -429,6 +432,7 @@ class Life:
             concurrency=self._dice.choice(f"slots of {name}", self._swarm.slots),
             grace=self._dice.choice(f"grace of {name}", (0.0, 5.0, 20.0)),
             park=self._park,
+            offload=self._parts.offload,
         )
         return await run_worker(container, app, settings, self._accesses)
 

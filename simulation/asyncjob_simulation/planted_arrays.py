@@ -1,12 +1,18 @@
-"""Bugs planted in what cuts arrays into chunks, and counts them."""
+"""Bugs planted in what cuts arrays into chunks, counts them, and stores what their items return."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from asyncjob.app import item_results as writing
+from asyncjob.app import outcomes
+from asyncjob.app.item_results import KeptResults
 from asyncjob.lifecycle.arrays import counting, skipped_items
+from asyncjob.lifecycle.arrays import item_results as reading
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
+from asyncjob.lifecycle.arrays.item_results import ItemResult, ResultReader
 from asyncjob_operator.controllers import array_evaluator
 from asyncjob_operator.core.arrays import decide
 from asyncjob_operator.core.arrays.gates import MAY_START
@@ -79,3 +85,70 @@ def failed_as_done() -> AbstractContextManager[object]:
         return replace(rest, succeeded=rest.succeeded + len(last))
 
     return patch.object(counting, "fail_items", hardly)
+
+
+@mutation("the death of a process of its own is taken for a failure", profile=Profile.ARRAYS)
+def death_as_failure() -> AbstractContextManager[object]:
+    return patch.object(outcomes, "HandlerCrashedError", _NoError)
+
+
+class _NoError(Exception):
+    """What nothing raises."""
+
+
+@mutation("an item counts as done before its result is stored", profile=Profile.ARRAYS)
+def done_before_stored() -> AbstractContextManager[object]:
+    add = KeptResults.add
+
+    def done_at_once(self: Any, item: int, result: object) -> None:
+        add(self, item, result)
+        self._on_done(item)
+
+    return patch.object(KeptResults, "add", done_at_once)
+
+
+@mutation("an attempt writes over the results of the one before", profile=Profile.ARRAYS)
+def attempts_share_objects() -> AbstractContextManager[object]:
+    path = reading.object_path
+    return patch.object(writing, "object_path", lambda of, _, uid, number: path(of, 1, uid, number))
+
+
+@mutation("what a write has left open is written again under the same name", profile=Profile.ARRAYS)
+def object_written_again() -> AbstractContextManager[object]:
+    take_back = KeptResults._take_back
+
+    def keep_the_name(self: Any, waiting: Any) -> None:
+        number, written, size = self._number, self._written, self._written_bytes
+        take_back(self, waiting)
+        self._number, self._written, self._written_bytes = number, written, size
+
+    return patch.object(KeptResults, "_take_back", keep_the_name)
+
+
+@mutation("a reader gives each result of an item that it meets", profile=Profile.ARRAYS)
+def all_results_given() -> AbstractContextManager[object]:
+    def each(self: Any) -> Iterator[ItemResult]:
+        for folder in reading._newest_folders(self._objects.names("")):
+            for name in reading._newest_objects(self._objects.names(folder)):
+                for line in self._objects.read(folder, name).splitlines():
+                    item, result = reading._parse_line(name, line)
+                    if item in self._done:
+                        yield ItemResult(item, result)
+
+    return patch.object(ResultReader, "__iter__", each)
+
+
+@mutation("a reader takes the oldest result of an item", profile=Profile.ARRAYS)
+def oldest_result_read() -> AbstractContextManager[object]:
+    newest = reading._newest_objects
+    return patch.object(reading, "_newest_objects", lambda names: newest(names)[::-1])
+
+
+@mutation("a reader gives results of items that are not done", profile=Profile.ARRAYS)
+def undone_results_given() -> AbstractContextManager[object]:
+    init = ResultReader.__init__
+
+    def of_all(self: Any, objects: Any, done: Any, **more: Any) -> None:
+        init(self, objects, ItemRanges.between(0, done.ranges[-1][1] + 1 if done else 0), **more)
+
+    return patch.object(ResultReader, "__init__", of_all)

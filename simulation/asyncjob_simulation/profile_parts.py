@@ -1,8 +1,11 @@
 """What the profiles of a simulation add to it: workload, handlers, and what is judged."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final
+from unittest.mock import patch
 
 from asyncjob import WorkerApp
 from asyncjob.names import ARRAYS
@@ -13,14 +16,23 @@ from asyncjob_simulation.array_workload import ArrayWorkload
 from asyncjob_simulation.child_handlers import ChildRecord, add_child_handlers
 from asyncjob_simulation.child_rules import ChildRules
 from asyncjob_simulation.child_workload import ChildWorkload
+from asyncjob_simulation.dice import FaultChooser
 from asyncjob_simulation.handlers import HandlerCalls
 from asyncjob_simulation.item_runs import ItemRuns, add_item_handlers
+from asyncjob_simulation.item_store import MemoryStore, StoreRequests, offload_to
 from asyncjob_simulation.profiles import Profile
+from asyncjob_simulation.result_rules import ResultRules
 from asyncjob_simulation.step_handlers import StepRecord, add_step_handlers
 from asyncjob_simulation.story import Recorder
+from asyncjob_simulation.swarm import Swarm
 from asyncjob_simulation.wait_rules import WaitRules
 from asyncjob_simulation.wait_workload import STRANGER, WaitWorkload, user
 from asyncjob_simulation.workload import Workload
+from asyncjob_worker.execution import object_store
+from asyncjob_worker.settings import OffloadSettings
+
+_STORE_RECOVERS: Final = (0.0, 200.0)
+"""How many seconds after the end of all other faults those of the store end."""
 
 
 @dataclass
@@ -31,6 +43,8 @@ class ProfileParts:
     calls: HandlerCalls
     recorder: Recorder
     broken: Callable[[str, str, str], None]
+    chooser: FaultChooser
+    swarm: Swarm
 
     def workload(self, *args: Any, **more: Any) -> Workload:
         """Return what people do."""
@@ -53,6 +67,18 @@ class ProfileParts:
     def watched(self) -> Sequence[str]:
         """What is watched, and so may be late, besides what all simulations have."""
         return ()
+
+    @property
+    def offload(self) -> OffloadSettings:
+        """Settings of the store that workers have."""
+        return OffloadSettings()
+
+    def stand_ins(self) -> Sequence[AbstractContextManager[object]]:
+        """Return what stands in for parts of the product while it runs."""
+        return ()
+
+    def recover(self) -> None:
+        """Have nothing go wrong any more."""
 
     def check_calm(self) -> None:
         """Judge what has to be over by now: there have been no faults for a long time."""
@@ -92,6 +118,11 @@ class ArrayParts(ProfileParts):
         self._rules = ArrayRules(self.server, self._runs, self.recorder.count, self.broken)
         self._runs.is_counted = self._rules.is_counted
         self._runs.is_skipped = self._rules.is_skipped
+        self._store = MemoryStore()
+        self._results = ResultRules(self._store, self.recorder.count, self.broken)
+        self._rules.on_counted = self._results.on_counted
+        loop, is_gentle = self.calls.loop, self.swarm.is_gentle
+        self._requests = StoreRequests(loop, self.chooser, self.recorder, is_gentle=is_gentle)
 
     def workload(self, *args: Any, **more: Any) -> Workload:
         """Return what people do."""
@@ -104,6 +135,7 @@ class ArrayParts(ProfileParts):
     def on_job(self, change: Change) -> None:
         """Judge a change of a job."""
         self._rules.on_job(change)
+        self._results.on_job(change)
 
     def look(self) -> None:
         """Judge what has been stored of arrays since the last time."""
@@ -117,6 +149,20 @@ class ArrayParts(ProfileParts):
     def watched(self) -> Sequence[str]:
         """What is watched besides: arrays."""
         return (ARRAYS,)
+
+    @property
+    def offload(self) -> OffloadSettings:
+        """Settings of the store that results of items go to."""
+        return offload_to(self._store)
+
+    def stand_ins(self) -> Sequence[AbstractContextManager[object]]:
+        """Return what stands in for the threads that make requests to a store."""
+        return (patch.object(object_store, "BoundedThreads", lambda _: self._requests),)
+
+    def recover(self) -> None:
+        """Have the store answer, after a while: most chunks run once processes are left alone."""
+        after = self.chooser.dice.between("store recovers", *_STORE_RECOVERS)
+        self.calls.loop.call_later(after, self._requests.recover, context=Context())
 
     def check_calm(self) -> None:
         """Judge that arrays have ended, and left nothing behind."""

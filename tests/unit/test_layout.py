@@ -51,7 +51,6 @@ SMALL = {
     "asyncjob_simulation.planted_children": "bugs for one profile, as for the others",
     "asyncjob_simulation.history": "the audit's verdict, apart from the simulation's own rules",
     "asyncjob_worker.claiming.watched_jobs": "which watch knows which job, apart from their order",
-    "asyncjob_simulation.isolated": "stands in for one class of the worker",
 }
 """Modules under 60 lines with one importer, and why they stand alone."""
 

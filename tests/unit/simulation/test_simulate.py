@@ -55,7 +55,7 @@ def test_nothing_is_lost_and_nothing_doubled(seed: int) -> None:
     ("profile", "what"),
     [
         (Profile.WAITS, "step stored"),
-        (Profile.ARRAYS, "chunk"),
+        (Profile.ARRAYS, "results read"),
         (Profile.CHILDREN, "woken by children"),
     ],
 )
