@@ -110,7 +110,11 @@ def done_before_stored() -> AbstractContextManager[object]:
 @mutation("an attempt writes over the results of the one before", profile=Profile.ARRAYS)
 def attempts_share_objects() -> AbstractContextManager[object]:
     path = reading.object_path
-    return patch.object(writing, "object_path", lambda of, _, uid, number: path(of, 1, uid, number))
+
+    def shared(of: int, created: int, _: int, uid: str, number: int) -> tuple[str, str]:
+        return path(of, created, 1, uid, number)
+
+    return patch.object(writing, "object_path", shared)
 
 
 @mutation("what a write has left open is written again under the same name", profile=Profile.ARRAYS)

@@ -4,6 +4,7 @@ import pytest
 
 from support.driven.arrays import Arrays, all_of, numbers, pause
 from support.processes.operator import OperatorProcess
+from support.processes.workers import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -157,11 +158,14 @@ def test_an_array_that_has_ended_is_deleted_after_its_time(arrays: Arrays) -> No
 def test_single_jobs_find_a_slot_beside_an_array(arrays: Arrays) -> None:
     arrays.worker("worker-0", "--concurrency=4")
     arrays.create("wide", "gated", 100, chunkSize=5, parallelism=20)
-    arrays.until_begun("wide")
+
+    def running() -> int:
+        return sum(one["status"]["phase"] == "Running" for one in arrays.chunks())
+
+    until(lambda: running() == 3, 15, lambda: f"{running()} chunks run")
     arrays.ns.create("one", "single")
     arrays.ns.until_phase("one", "Succeeded")
-    running = [one for one in arrays.chunks() if one["status"]["phase"] == "Running"]
-    assert len(running) == 3
+    assert running() == 3
     (arrays.ns.folder / "gate").touch()
     assert all_of(arrays.until_phase("wide", "Succeeded")) == (100, 0, "")
 

@@ -123,8 +123,16 @@ RULES: list[tuple[tuple[str, str, Any], set[str]]] = [
     (("POST", "/api/v1/arrays/thumbs/cancel", None), {"admin"}),
 ]
 
+CUT = {
+    "phase": "Running",
+    "total": 2,
+    "next": 2,
+    "generation": 1,
+    "open": [{"name": "thumbs-1", "items": "0-1", "generation": 1}],
+}
 FAILED = {
     "phase": "Failed",
+    "open": None,
     "total": 2,
     "next": 2,
     "succeeded": 1,
@@ -155,7 +163,8 @@ def jobs(site: Site) -> None:
     failed = array("thumbs", payload=PAYLOAD, items=items)
     site.space.admin.create(collection_path(site.space.name, ARRAYS), failed).object()
     path = array_status_path(site.space.name, "thumbs")
-    site.space.admin.merge(path, {"status": FAILED}).object()
+    for status in (CUT, FAILED):
+        site.space.admin.merge(path, {"status": status}).object()
 
 
 def _said(value: Any) -> str:

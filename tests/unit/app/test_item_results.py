@@ -105,6 +105,7 @@ class Chunk:
         items: str = "0-9",
         *,
         attempt: int = 1,
+        created_at: str = "",
         checkpoint: Json = None,
         type_: str = "thumb/store",
         **changes: Any,
@@ -112,9 +113,8 @@ class Chunk:
         target = ResultTarget(FOLDER, 7) if type_ == "thumb/store" else None
         given = {"retry": NO_DELAY, "results": target, **changes}
         work = ChunkWork("thumbs", "uid", ItemRanges.parse(items), **given)
-        info = JobInfo(
-            "ns", "chunk", "job-uid", type_, "default", attempt, last_checkpoint=checkpoint
-        )
+        facts: Any = {"last_checkpoint": checkpoint, "created_at": created_at}
+        info = JobInfo("ns", "chunk", "job-uid", type_, "default", attempt, **facts)
         context = JobContext(info, self.sink, remaining=lambda: self.remaining, files=self.files)
         handler = self.app.handlers[type_]
         return await handler.function(context, handler.read_payload(work.to_json()))
@@ -144,7 +144,7 @@ async def test_what_items_return_is_one_object_of_json_lines(chunk: Chunk) -> No
     assert result == {"done": "3-5", "failed": "", "errors": []}
     assert chunk.files.asked == FOLDER
     assert chunk.folder.objects == {
-        ("0", "7-1-job-uid-0.jsonl"): b'{"item":3,"result":{"width":3}}\n'
+        ("0", "7-0-1-job-uid-0.jsonl"): b'{"item":3,"result":{"width":3}}\n'
         b'{"item":4,"result":{"width":4}}\n{"item":5,"result":{"width":5}}\n'
     }
 
@@ -250,8 +250,21 @@ async def test_a_stopped_attempt_stores_what_it_has_and_its_successor_the_rest(
     assert chunk.folder.results("0-9") == {0: 0, 1: 1, 2: 2}
     assert (await chunk.run(attempt=2, checkpoint=chunk.sink.last))["done"] == "0-9"
     assert runs == [0, 1, 2, 3, *range(3, 10)]
-    assert chunk.folder.names("0") == ["7-1-job-uid-0.jsonl", "7-2-job-uid-0.jsonl"]
+    assert chunk.folder.names("0") == ["7-0-1-job-uid-0.jsonl", "7-0-2-job-uid-0.jsonl"]
     assert chunk.folder.results("0-9") == {item: item for item in range(10)}
+
+
+async def test_the_name_of_an_object_says_when_the_job_of_its_chunk_was_created(
+    chunk: Chunk,
+) -> None:
+    """A chunk that is deleted and created again has the generation of the one before."""
+
+    @chunk.app.item_handler("thumb")
+    async def thumb(job: ItemContext, item: int) -> int:
+        return item
+
+    await chunk.run("0", created_at="2026-01-01T00:00:00Z")
+    assert chunk.folder.names("0") == ["7-1767225600-1-job-uid-0.jsonl"]
 
 
 async def test_of_two_attempts_that_ran_an_item_the_later_one_counts(chunk: Chunk) -> None:
@@ -285,7 +298,7 @@ async def test_what_was_not_answered_is_written_again_under_another_name(chunk: 
 
     assert (await chunk.run("0-2"))["done"] == "0-2"
     names = [name for name, _ in chunk.folder.writes]
-    assert names == [f"7-1-job-uid-{number}.jsonl" for number in range(3)]
+    assert names == [f"7-0-1-job-uid-{number}.jsonl" for number in range(3)]
     assert len({data for _, data in chunk.folder.writes}) == 1
     assert chunk.folder.results("0-2") == {0: 0, 1: 1, 2: 2}
 

@@ -78,7 +78,7 @@ class Results:
         self.reader = StoredResults(AllowList((self.root.join("results"),)), self.store)
 
     def put(self, items: range, generation: int = 1) -> None:
-        folder, name = object_path(generation, 1, "j", 0)
+        folder, name = object_path(generation, 0, 1, "j", 0)
         data = b"".join(result_line(item, b'{"n":%d}' % item) for item in items)
         address = self.root.join("results", NAMESPACE, "u1", folder, name)
         self.store.write(address, data, self.root)

@@ -44,6 +44,7 @@ INFO = JobInfo(
     steps={"charge": {"sizeBytes": 2, "result": "ok"}},
     waits={"cooling-off": {"kind": "Sleep", "until": "2026-01-02T03:00:00Z"}},
     parks=1,
+    created_at="2026-01-01T02:59:00Z",
 )
 VIEW = ChildView(
     "c", "c1", "leaf", Phase.DEAD_LETTER, "Why", "words", 2, None, {"uri": "x"}, "E", "C", "m"

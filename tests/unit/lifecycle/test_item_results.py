@@ -35,8 +35,9 @@ class Objects:
         attempt: int = 1,
         uid: str = "a",
         number: int = 0,
+        created: int = 0,
     ) -> None:
-        folder, name = object_path(generation, attempt, uid, number)
+        folder, name = object_path(generation, created, attempt, uid, number)
         data = b"".join(result_line(item, value.encode()) for item, value in results.items())
         self.found.setdefault(folder, {})[name] = data
 
@@ -78,6 +79,7 @@ def test_results_come_in_the_order_of_the_items_whatever_the_order_they_were_sto
         {"attempt": 10},
         {"number": 1},
         {"number": 10},
+        {"created": 1_767_225_600, "uid": "0"},
     ],
     ids=str,
 )
@@ -112,8 +114,8 @@ def test_done_items_without_a_result_are_named(objects: Objects) -> None:
 
 def test_what_else_is_in_the_folders_is_passed_over(objects: Objects) -> None:
     objects.put({0: "0"})
-    objects.found["0"] |= {".1-1-a-0.jsonl.4f2a": b'{"item":0,', "notes.txt": b"?"}
-    objects.found["other"] = {"1-1-a-0.jsonl": b"?"}
+    objects.found["0"] |= {".1-0-1-a-0.jsonl.4f2a": b'{"item":0,', "notes.txt": b"?"}
+    objects.found["other"] = {"1-0-1-a-0.jsonl": b"?"}
     assert read(objects, "0") == [(0, 0)]
 
 
@@ -123,7 +125,7 @@ def test_what_else_is_in_the_folders_is_passed_over(objects: Objects) -> None:
 )
 def test_an_object_of_ours_with_other_content_is_an_error(objects: Objects, line: bytes) -> None:
     objects.put({0: "0"})
-    objects.found["0"]["1-1-a-0.jsonl"] += line
+    objects.found["0"]["1-0-1-a-0.jsonl"] += line
     with pytest.raises(ItemResultsError, match="holds something else than results"):
         read(objects, "0")
 

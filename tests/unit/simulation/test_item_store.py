@@ -60,7 +60,7 @@ class Setting:
         return self
 
     async def _put(self, seconds: float) -> None:
-        address = RESULTS.join("array", "0", "1-1-uid-0.jsonl")
+        address = RESULTS.join("array", "0", "1-0-1-uid-0.jsonl")
         try:
             await self.requests.run(
                 lambda: self.store.write(address, b"x", RESULTS), seconds=seconds

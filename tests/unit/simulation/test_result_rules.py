@@ -49,7 +49,7 @@ class Setting:
 
     def put(self, attempt: int, *items: int, chunk: str = "chunk", generation: int = 1) -> None:
         """Store results of an attempt of a chunk."""
-        folder, name = object_path(generation, attempt, chunk, 0)
+        folder, name = object_path(generation, 0, attempt, chunk, 0)
         address = RESULTS.join("array-uid", folder, name)
         lines = [result_line(item, b'{"by":"%b/%d"}' % (chunk.encode(), attempt)) for item in items]
         self.store.write(address, b"".join(lines), RESULTS)

@@ -90,6 +90,9 @@ class JobInfo:
     parks: int = 0
     """How many attempts since the last redrive ended because the job was parked."""
 
+    created_at: str = ""
+    """When the job was created, as its `metadata.creationTimestamp` has it."""
+
 
 class ReportSink(Protocol):
     """Takes what a handler reports; called from the handler's thread."""

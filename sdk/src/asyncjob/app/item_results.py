@@ -23,6 +23,7 @@ from asyncjob.lifecycle.arrays.item_results import (
     result_line,
 )
 from asyncjob.lifecycle.policy import Category
+from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.offload.errors import OffloadError
 
 OBJECT_BYTES: Final = 1024 * 1024
@@ -196,7 +197,9 @@ class KeptResults:
 
     async def _write_object(self, lines: Sequence[bytes]) -> None:
         target, info = self._target, self._job.info
-        folder, name = object_path(target.generation, info.attempt, info.uid, self._number)
+        since = try_parse_timestamp(info.created_at)
+        created = int(since.timestamp()) if since else 0
+        folder, name = object_path(target.generation, created, info.attempt, info.uid, self._number)
         await self._folder.write(folder, name, b"".join(lines))
 
     def _limit(self) -> float:

@@ -74,6 +74,7 @@ def make_job_info(job: JobView, obj: JsonObject) -> JobInfo:
         steps=steps_of(status),
         waits=waits_of(status),
         parks=job.parks,
+        created_at=job.creation_timestamp,
     )
 
 

@@ -252,4 +252,5 @@ def job_info_of(held: HeldJob) -> JobInfo:
         steps=steps_of(held.status),
         waits=waits_of(held.status),
         parks=job.parks,
+        created_at=job.creation_timestamp,
     )

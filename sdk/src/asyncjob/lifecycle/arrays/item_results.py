@@ -33,7 +33,9 @@ READ_AHEAD_BYTES: Final = 64 * 1024 * 1024
 order of their items. What has no room is read once more when its turn comes."""
 
 _NUMBER: Final = "([0-9]{1,12})"
-_OBJECT_NAME: Final = re.compile(rf"{_NUMBER}-{_NUMBER}-([0-9a-z-]{{1,64}})-{_NUMBER}\.jsonl")
+_OBJECT_NAME: Final = re.compile(
+    rf"{_NUMBER}-{_NUMBER}-{_NUMBER}-([0-9a-z-]{{1,64}})-{_NUMBER}\.jsonl"
+)
 _FOLDER_NAME: Final = re.compile(_NUMBER)
 
 
@@ -75,12 +77,16 @@ def results_folder(spec: JsonObject, uid: str) -> str:
     return f"{uri.rstrip('/')}/{uid}" if uri else ""
 
 
-def object_path(generation: int, attempt: int, job_uid: str, number: int) -> tuple[str, str]:
+def object_path(
+    generation: int, created: int, attempt: int, job_uid: str, number: int
+) -> tuple[str, str]:
     """Return folder and name of an object, below the folder of the array.
 
-    `number` counts the objects of one attempt. The UID keeps jobs apart that had the same name.
+    `created` is when the chunk's job was created, in epoch seconds: one that is deleted before its
+    UID is on the list is created again, as the same generation. `number` counts the objects of one
+    attempt. The UID keeps jobs apart that had the same name.
     """
-    name = f"{generation}-{attempt}-{job_uid}-{number}.jsonl"
+    name = f"{generation}-{created}-{attempt}-{job_uid}-{number}.jsonl"
     return str(generation // CHUNKS_PER_FOLDER), name
 
 
@@ -201,12 +207,12 @@ def _newest_folders(names: Sequence[str]) -> list[str]:
 
 
 def _newest_objects(names: Sequence[str]) -> list[str]:
-    """Return the objects that are ours, those of later chunks and attempts first."""
-    ours: list[tuple[int, int, str, int, str]] = []
+    """Return the objects that are ours, those of later chunks, jobs and attempts first."""
+    ours: list[tuple[int, int, int, str, int, str]] = []
     for name in names:
         if found := _OBJECT_NAME.fullmatch(name):
-            generation, attempt, uid, number = found.groups()
-            ours.append((int(generation), int(attempt), uid, int(number), name))
+            generation, created, attempt, uid, number = found.groups()
+            ours.append((int(generation), int(created), int(attempt), uid, int(number), name))
     return [name for *_, name in sorted(ours, reverse=True)]
 
 
