@@ -19,13 +19,15 @@ from support.processes.signals import as_in_a_terminal
 
 # Properties are bounded by their number of examples. How long one takes on a machine that does
 # other things as well says nothing about the code. Where CI is set Hypothesis tries the same
-# examples each time, so that what fails is of the change at hand; `make fuzz` tries new ones.
-FUZZING = "ASYNCJOB_FUZZ_EXAMPLES" in os.environ
+# examples each time, so that what fails is of the change at hand; `make fuzz` and the night try new
+# ones, as many as ASYNCJOB_FUZZ_EXAMPLES says.
+FUZZ_EXAMPLES = os.environ.get("ASYNCJOB_FUZZ_EXAMPLES")
 settings.register_profile(
     "asyncjob",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=settings().derandomize and not FUZZING,
+    derandomize=settings().derandomize and FUZZ_EXAMPLES is None,
+    max_examples=int(FUZZ_EXAMPLES or settings().max_examples),
 )
 settings.load_profile("asyncjob")
 

@@ -159,6 +159,18 @@ def a_redrive_that_keeps_what_was_spent(history: HistoryBuilder) -> None:
 
 
 @breaks(catalog.JOB_HISTORY)
+def a_history_rewritten_while_the_job_runs(history: HistoryBuilder) -> None:
+    job_after(history, "claim", "fail", "promote", "claim")
+    history.write("job", history=[])
+
+
+@breaks(catalog.JOB_HISTORY)
+def more_left_out_of_the_history_while_the_job_runs(history: HistoryBuilder) -> None:
+    job_after(history, "claim")
+    history.write("job", historyOmitted=1)
+
+
+@breaks(catalog.JOB_HISTORY)
 def a_change_of_phase_that_is_not_in_the_history(history: HistoryBuilder) -> None:
     status_of(job_after(history, "claim", "fail")).pop("history")
 

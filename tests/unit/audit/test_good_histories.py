@@ -161,6 +161,14 @@ def a_limited_queue_whose_watch_is_behind(history: HistoryBuilder) -> None:
     history.reserve(maxConcurrency=1)
 
 
+def a_limit_that_workers_do_not_know_yet(history: HistoryBuilder) -> None:
+    history.create("job")
+    history.queue(maxConcurrency=1)
+    history.clock += 2
+    history.claim("job")
+    history.queue(maxConcurrency=1)
+
+
 def a_limit_lowered_below_what_runs(history: HistoryBuilder) -> None:
     history.queue(maxConcurrency=2)
     history.clock += 60
@@ -239,6 +247,7 @@ STORIES: tuple[Story, ...] = (
     a_second_job_of_a_key_that_is_taken_back,
     duplicates_of_which_one_is_cancelled,
     a_limited_queue_whose_watch_is_behind,
+    a_limit_that_workers_do_not_know_yet,
     a_limit_lowered_below_what_runs,
     a_rate_just_kept,
     a_job_that_goes_on_after_a_wait_beside_the_only_start_of_a_period,

@@ -23,6 +23,16 @@ def steps(path: Path) -> list[Any]:
     return [step for job in jobs(path).values() for step in job["steps"]]
 
 
+def commands(path: Path) -> list[str]:
+    """Return what each step runs, and what a matrix has a step run."""
+    rows = [
+        row
+        for job in jobs(path).values()
+        for row in job.get("strategy", {}).get("matrix", {}).get("include", ())
+    ]
+    return [one["run"] for one in steps(path) if "run" in one] + [row["command"] for row in rows]
+
+
 @by_name
 def test_every_action_is_pinned_to_a_commit_with_its_version_beside_it(path: Path) -> None:
     used = re.findall(r"uses: (.*)", path.read_text())
@@ -41,13 +51,19 @@ def test_every_target_that_is_called_exists(path: Path) -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     called = {
         word
-        for step in steps(path)
-        for line in re.findall(r"^\s*make (.+)$", step.get("run", ""), re.MULTILINE)
+        for command in commands(path)
+        for line in re.findall(r"^\s*make (.+)$", command, re.MULTILINE)
         for word in line.split()
         if "=" not in word
     }
     assert called <= targets
     assert called or ".ci/run" in path.read_text()
+
+
+@by_name
+def test_every_test_that_is_called_exists(path: Path) -> None:
+    called = {test for command in commands(path) for test in re.findall(r"tests/[\w./-]+", command)}
+    assert {test for test in called if not (ROOT / test).exists()} == set()
 
 
 @by_name
