@@ -75,11 +75,22 @@ class Replay:
         self.admin.create(collection_path(self.namespace, JOBS), body).object()
 
     def play(self, begin: int, end: int | None = None, by: frozenset[str] = frozenset()) -> None:
-        """Make the writes from `begin` up to `end`; each leads to the phase it led to before."""
+        """Make the writes from `begin` up to `end`; each leads to the phase it led to before.
+
+        But for a first crash that today's operator writes: it leads past the promotion (ADR 42).
+        """
         for number, kept in list(enumerate(self.life["writes"]))[begin:end]:
+            phase, is_today = kept["phase"], kept["by"] in by
+            if is_today and kept["act"] == "promote" and self._phase() == phase:
+                continue
             answer = self.make(number, kept, by)
             assert answer.accepted, (self.name, kept["by"], kept["act"], answer.message)
-            assert answer.body["status"]["phase"] == kept["phase"], (self.name, kept["act"])
+            if is_today and kept["act"] == "crash":
+                phase = "Queued"
+            assert answer.body["status"]["phase"] == phase, (self.name, kept["act"])
+
+    def _phase(self) -> str:
+        return str(self.admin.get(self.path).object()["status"]["phase"])
 
     def make(self, number: int, kept: Object, by: frozenset[str] = frozenset()) -> Answer:
         """Make one write, in the name of who made it."""
