@@ -312,7 +312,7 @@ def test_where_its_results_are_is_shown_with_the_command_that_reads_them(shell: 
 
 def stored_array(folder: Path, stored: str = "0-1,3", phase: str = "Succeeded") -> ArrayInfo:
     """Build an array of which items 0, 1 and 3 are done, and store results of some items."""
-    name = folder / "results" / "default" / "uid-thumbs" / "0" / "1-1-j-0.jsonl"
+    name = folder / "results" / "default" / "uid-thumbs" / "0" / "1-0-1-j-0.jsonl"
     name.parent.mkdir(parents=True)
     lines = (f'{{"item":{one},"result":{{"n":{one}}}}}\n' for one in ItemRanges.parse(stored))
     name.write_text("".join(reversed([*lines])))

@@ -57,6 +57,25 @@ async def test_a_table_is_asked_for_without_objects(server: Server, session: Kub
     assert request.query["includeObject"] == "None"
 
 
+async def test_a_table_comes_without_bookmarks_where_the_server_has_none_for_tables(
+    server: Server, session: KubeSession
+) -> None:
+    server.answers = [error(406, "NotAcceptable"), stream(event("ADDED", "1"))]
+    assert [item.type for item in await events(session, table=True)] == ["ADDED"]
+    asked = [request.query.get("allowWatchBookmarks") for request in server.requests]
+    assert asked == ["true", None]
+
+
+async def test_no_other_refusal_and_no_other_watch_is_tried_without_bookmarks(
+    server: Server, session: KubeSession
+) -> None:
+    for code, table in ((406, False), (403, True)):
+        server.answers = [error(code)]
+        with pytest.raises(ApiError):
+            await events(session, table=table)
+    assert len(server.requests) == 2
+
+
 async def test_lines_may_come_in_pieces_and_be_huge(server: Server, session: KubeSession) -> None:
     huge = event("ADDED", "1", note="x" * 3_000_000)
     whole = stream(huge, b'{"type":"ADD', b'ED","object":{}}\n\n{"type":"DELETED","object":{}}\n')

@@ -28,8 +28,14 @@ class Server:
         self._watches = list(watches)
 
     async def watch(
-        self, _session: KubeSession, path: str, params: dict[str, str]
+        self,
+        _session: KubeSession,
+        path: str,
+        params: dict[str, str],
+        *,
+        gather_seconds: float,
     ) -> AsyncIterator[WatchEvent]:
+        assert gather_seconds == job_informer.GATHER_SECONDS
         self.begun.append((path, params["resourceVersion"]))
         if len(self.begun) > len(self._watches):
             raise Enough

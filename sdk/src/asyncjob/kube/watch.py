@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 import aiohttp
 import orjson
 
 from asyncjob.deep_json import loads
-from asyncjob.errors import UnknownOutcomeError
+from asyncjob.errors import ApiError, UnknownOutcomeError
 from asyncjob.json_types import JsonObject, as_object, child, text
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.session import KubeSession
@@ -67,7 +68,11 @@ async def watch(
 async def open_watch(
     session: KubeSession, path: str, params: Params | None = None, *, table: bool = False
 ) -> aiohttp.ClientResponse:
-    """Open a watch; the caller closes it. Raises what a request raises."""
+    """Open a watch; the caller closes it. Raises what a request raises.
+
+    One of tables that begins with all there is has no bookmarks on an API server that has no tables
+    to tell with them that this was all: Kubernetes 1.32 refuses such a watch.
+    """
     query = {
         "watch": "true",
         "allowWatchBookmarks": "true",
@@ -75,7 +80,13 @@ async def open_watch(
         **({"includeObject": "None"} if table else {}),
         **(params or {}),
     }
-    return await session.stream(path, query, TABLE_TYPE if table else OBJECTS_TYPE)
+    try:
+        return await session.stream(path, query, TABLE_TYPE if table else OBJECTS_TYPE)
+    except ApiError as error:
+        if error.status != HTTPStatus.NOT_ACCEPTABLE or not table:
+            raise
+    del query["allowWatchBookmarks"]
+    return await session.stream(path, query, TABLE_TYPE)
 
 
 async def read_events(
