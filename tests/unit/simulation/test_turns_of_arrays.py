@@ -96,7 +96,7 @@ def now() -> float:
 async def old_and_young(cluster: QuietCluster, times: ItemTimes) -> Object:
     """Run the older array for a while, then the younger one and a single job beside it."""
     given: Object = {"chunkSize": 1, "nap": CHUNK_SECONDS}
-    create(cluster, "old", items=1000, parallelism=100, **given)
+    create(cluster, "old", items=1000, parallelism=50, **given)
     await asyncio.sleep(70.0)
     created = now()
     create(cluster, "young", items=1000, parallelism=2, **given)
