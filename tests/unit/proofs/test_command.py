@@ -42,7 +42,7 @@ def test_a_world_is_told_by_its_states() -> None:
     assert result.exit_code == 0, result.output
     assert TINY.title in result.output
     assert "without fence it is not true that a fenced attempt" in result.output
-    counts = re.findall(r"(?:fault:|^after) (\d+) states, (\d+) steps, ", result.output, re.M)
+    counts = re.findall(r"(?:fault:|^after) (\d+) states, (\d+) steps, ", result.output, re.MULTILINE)
     assert len(counts) == 2
     (all_states, _), (until_found, _) = counts
     assert int(until_found) < int(all_states)
