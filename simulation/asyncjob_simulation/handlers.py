@@ -149,8 +149,10 @@ async def _pause(seconds: float, *, heeds_stops: bool) -> None:
         await asyncio.sleep(seconds)
 
 
-async def _hang(how: str, process: Process) -> None:
-    """Never return; only the process that is blocked goes on some time, for the sake of others."""
+async def _hang_if_asked(job: JobContext, how: str | None, process: Process) -> None:
+    """Never return from a first attempt that is to hang; what it has blocked goes on some time."""
+    if how is None or job.attempt > 1:
+        return
     if how == BLOCKS:
         process.block(HANG_SECONDS)
     await asyncio.Event().wait()
@@ -165,8 +167,7 @@ def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
         run = record.begin(job, heeds_stops=heeds_stops)
         returned = False
         try:
-            if job.attempt == 1 and "hangs" in payload:
-                await _hang(payload["hangs"], run.process)
+            await _hang_if_asked(job, payload.get("hangs"), run.process)
             first = (job.last_checkpoint or {}).get("step", 0)
             fails = job.attempt <= payload["failures"]
             for step in range(first, payload["failsAt"] if fails else payload["steps"]):

@@ -1,4 +1,4 @@
-"""Jobs of the profile `jobs` that hang for ever, and the promise that no attempt goes on for long."""
+"""Jobs of the profile `jobs` that hang for ever, and the rule that no attempt goes on long."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
