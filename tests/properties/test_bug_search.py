@@ -66,7 +66,7 @@ def test_what_fails_without_the_bug_as_well_is_not_found(
 
 def test_what_breaks_another_promise_is_not_found(capsys: pytest.CaptureFixture[str]) -> None:
     def judged(number: int) -> None:
-        assert number < 900, f"{number} is not even"
+        assert not _is_planted() or number < 900, f"{number} is not even"
 
     with pytest.raises(AssertionError, match="is not even"):
         _found(judged)
