@@ -127,8 +127,8 @@ test-kubernetes: $(STAMP) chart-tools monitoring-tools ## the tests with an API 
 	  KUBEBUILDER_ASSETS=$$assets $(BIN)/pytest tests/contract tests/integration \
 	  -m "not soak and not alone" $(TESTS) --numprocesses=3
 
-prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model LONG=1)
-	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(call switched,LONG,--long)
+prove: $(STAMP) ## prove that the rules keep every promise and are all needed, and search the protocol's states (ONLY=rules|protocol|model WORLD=name LONG=1)
+	@$(BIN)/python -m asyncjob_dev.proofs $(call given,ONLY,--only) $(call given,WORLD,--world) $(call switched,LONG,--long)
 
 soak: soak-shared soak-alone ## the long ones: demo and environment as a whole, thousands of jobs, many kills, random lives; about an hour
 

@@ -32,6 +32,10 @@ _IN_ALL = {
     "run of a cron job": "a cron job ran",
     "watch: cut": "a watch was cut",
 }
+_OF_JOBS = _IN_ALL | {
+    "ended at its time by its worker": "a worker ended an attempt that took too long",
+    "ended at its time by an operator": "an operator ended one that its worker did not end",
+}
 _OF_WAITS = {
     "step stored": "a step was stored",
     "step again": "a step was taken again that was not stored",
@@ -95,7 +99,7 @@ _OF_CHILDREN = {
     "deadline of a parked job": "a job was parked as its deadline came",
 }
 SOMETIMES: Mapping[Profile, Mapping[str, str]] = {
-    Profile.JOBS: _IN_ALL,
+    Profile.JOBS: _OF_JOBS,
     Profile.WAITS: _OF_WAITS,
     Profile.ARRAYS: _OF_ARRAYS,
     Profile.CHILDREN: _OF_CHILDREN,

@@ -20,6 +20,13 @@ FENCING_SECONDS: Final = 1.5
 ISOLATED: Final = "isolated"
 """A type of jobs whose handler runs in a process of its own."""
 
+WAITS: Final = "waits"
+BLOCKS: Final = "blocks"
+"""How a handler hangs: it waits for what never comes, or has the thread that it runs in."""
+
+HANG_SECONDS: Final = 300.0
+"""How long the latter lasts: far longer than such jobs may take."""
+
 RARE: Final = "rare"
 """A type of jobs that one worker of a queue serves alone."""
 
@@ -142,6 +149,15 @@ async def _pause(seconds: float, *, heeds_stops: bool) -> None:
         await asyncio.sleep(seconds)
 
 
+async def _hang_if_asked(job: JobContext, how: str | None, process: Process) -> None:
+    """Never return from a first attempt that is to hang; what it has blocked goes on some time."""
+    if how is None or job.attempt > 1:
+        return
+    if how == BLOCKS:
+        process.block(HANG_SECONDS)
+    await asyncio.Event().wait()
+
+
 def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
     """Return an app whose handlers do as their payload says, maybe with one more type of jobs."""
     app = WorkerApp()
@@ -151,6 +167,7 @@ def make_app(record: HandlerCalls, *, serves_rare: bool = False) -> WorkerApp:
         run = record.begin(job, heeds_stops=heeds_stops)
         returned = False
         try:
+            await _hang_if_asked(job, payload.get("hangs"), run.process)
             first = (job.last_checkpoint or {}).get("step", 0)
             fails = job.attempt <= payload["failures"]
             for step in range(first, payload["failsAt"] if fails else payload["steps"]):

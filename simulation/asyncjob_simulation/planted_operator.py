@@ -165,6 +165,11 @@ def stale_pod_view() -> AbstractContextManager[object]:
     return any_version(WorkerPodCache, "_pod_versions")
 
 
+@mutation("an attempt that its worker does not end goes on for as long as it likes")
+def execution_not_limited() -> AbstractContextManager[object]:
+    return without(Phase.RUNNING, recovery.enforce_execution_timeout)
+
+
 @mutation("a job that is being deleted is left as it is", READER)
 def deleted_job_left_alone() -> AbstractContextManager[object]:
     return patch.dict(DELETION_CHAINS, clear=True)

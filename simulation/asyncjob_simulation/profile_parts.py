@@ -25,6 +25,7 @@ from asyncjob_simulation.result_rules import ResultRules
 from asyncjob_simulation.step_handlers import StepRecord, add_step_handlers
 from asyncjob_simulation.story import Recorder
 from asyncjob_simulation.swarm import Swarm
+from asyncjob_simulation.time_limits import TimedWorkload, TimeRules
 from asyncjob_simulation.wait_rules import WaitRules
 from asyncjob_simulation.wait_workload import STRANGER, WaitWorkload, user
 from asyncjob_simulation.workload import Workload
@@ -37,7 +38,7 @@ _STORE_RECOVERS: Final = (0.0, 200.0)
 
 @dataclass
 class ProfileParts:
-    """What all simulations have; that of plain jobs adds nothing."""
+    """What all simulations have."""
 
     server: ApiServer
     calls: HandlerCalls
@@ -82,6 +83,30 @@ class ProfileParts:
 
     def check_calm(self) -> None:
         """Judge what has to be over by now: there have been no faults for a long time."""
+
+
+@dataclass
+class JobParts(ProfileParts):
+    """Plain jobs, some of which hang."""
+
+    def __post_init__(self) -> None:
+        self._times = TimeRules(self.calls.loop, self.recorder.count, self.broken)
+
+    def workload(self, *args: Any, **more: Any) -> Workload:
+        """Return what people do."""
+        return TimedWorkload(*args, **more)
+
+    def on_job(self, change: Change) -> None:
+        """Learn of a change of a job."""
+        self._times.on_job(change)
+
+    def look(self) -> None:
+        """Judge how long attempts have taken."""
+        self._times.look()
+
+    def recover(self) -> None:
+        """Have nothing go wrong any more."""
+        self._times.recover()
 
 
 @dataclass
@@ -200,7 +225,7 @@ class ChildParts(ProfileParts):
 
 
 PARTS: Final[Mapping[Profile, type[ProfileParts]]] = {
-    Profile.JOBS: ProfileParts,
+    Profile.JOBS: JobParts,
     Profile.WAITS: WaitParts,
     Profile.ARRAYS: ArrayParts,
     Profile.CHILDREN: ChildParts,

@@ -9,7 +9,7 @@ import click
 
 from asyncjob_dev.errors import DevError
 from asyncjob_dev.proofs import short_model
-from asyncjob_dev.proofs.protocol.search import search
+from asyncjob_dev.proofs.protocol.search import Result, search
 from asyncjob_dev.proofs.protocol.state import World
 from asyncjob_dev.proofs.protocol.worlds import LONG_WORLDS, TWINS, WORLDS
 from asyncjob_dev.proofs.rules.induction import (
@@ -98,15 +98,18 @@ def _search_worlds(names: tuple[str, ...], *, is_long: bool) -> None:
         result = search(world)
         if result.finding is None:
             raise click.ClickException(f"nothing is found without {precaution}")
-        click.echo(f"without {precaution} {result.finding}\n")
+        click.echo(f"without {precaution} {result.finding}\nafter {_counts(result)}\n")
 
 
 def _search(world: World) -> None:
     result = search(world)
-    counts = f"{result.states} states, {result.steps} steps, {result.seconds:.0f} s"
-    click.echo(f"  {world.title}: {counts}")
+    click.echo(f"  {world.title}: {_counts(result)}")
     if result.finding is not None:
         raise click.ClickException(str(result.finding))
+
+
+def _counts(result: Result) -> str:
+    return f"{result.states} states, {result.steps} steps, {result.seconds:.1f} s"
 
 
 if __name__ == "__main__":

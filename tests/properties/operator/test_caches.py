@@ -8,10 +8,11 @@ the end what there is.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob.json_types import JsonObject
@@ -22,7 +23,7 @@ from asyncjob_operator.cache.adapters import (
     WorkerLeaseCacheAdapter,
 )
 from asyncjob_operator.cache.job_caches import JobCaches
-from asyncjob_simulation.mutations import by_name
+from support.judging.planted_bugs import BugSearch
 from support.objects.snapshots import POD, raw, roll_lease, stamp
 from support.parts.audience import Audience
 
@@ -253,12 +254,6 @@ def test_what_is_known_never_becomes_older_and_is_true_in_the_end(
     ("bug", "name"), [("stale pod view", "pod"), ("stale queue view", "queue")]
 )
 def test_the_search_finds_a_cache_that_takes_each_version_for_a_newer_one(
-    bug: str, name: str
+    bug: str, name: str, bug_search: BugSearch
 ) -> None:
-    @settings(max_examples=2000)
-    @given(steps=STEPS)
-    def search(steps: list[str]) -> None:
-        play(name, steps)
-
-    with by_name(bug).plant(), pytest.raises(AssertionError, match="is older than"):
-        search()
+    bug_search.finds(bug, STEPS, partial(play, name), broken="is older than")

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from asyncjob import JobContext, WorkerApp
 from asyncjob.app.context import Stop
 from asyncjob.kube import WatchEvent
 from asyncjob.lifecycle.phase_change import PhaseChange
-from asyncjob_simulation.mutations import by_name
 from asyncjob_worker.execution.runner import JobRunner
 from asyncjob_worker.leases.heartbeat import HeartbeatThread
 from asyncjob_worker.leases.held_job import HeldJob
@@ -26,6 +24,7 @@ from asyncjob_worker.leases.outcome_writer import OutcomeWriter
 from asyncjob_worker.metrics import Metrics
 from asyncjob_worker.settings import Settings
 from asyncjob_worker.tracing import NO_TRACING
+from support.judging.planted_bugs import BugSearch
 from support.parts.worker_parts import attempt_services, held, job, no_hooks
 
 UIDS: Final = ("a", "b")
@@ -146,8 +145,12 @@ class Story:
         self._runner.close()
 
 
-async def play(steps: list[str]) -> None:
+def judged(steps: list[str]) -> None:
     """Take the steps, and judge after each."""
+    asyncio.run(_play(steps))
+
+
+async def _play(steps: list[str]) -> None:
     story = Story()
     for step in steps:
         await story.take(step)
@@ -159,14 +162,10 @@ async def play(steps: list[str]) -> None:
 def test_each_claim_is_renewed_and_can_be_stopped_until_its_outcome_is_answered(
     steps: list[str],
 ) -> None:
-    asyncio.run(play(steps))
+    judged(steps)
 
 
-def test_the_search_finds_a_worker_that_tells_claims_apart_by_their_job_alone() -> None:
-    @settings(max_examples=2000)
-    @given(steps=STEPS)
-    def search(steps: list[str]) -> None:
-        asyncio.run(play(steps))
-
-    with by_name("heartbeats by job").plant(), pytest.raises(AssertionError, match="renews others"):
-        search()
+def test_the_search_finds_a_worker_that_tells_claims_apart_by_their_job_alone(
+    bug_search: BugSearch,
+) -> None:
+    bug_search.finds("heartbeats by job", STEPS, judged, broken="renews others")

@@ -10,6 +10,7 @@ FIRST_SEEDS = {
     "any container end": 1_827,
     "forgotten though there": 1_832,
     "created however late": 1_959,
+    "execution not limited": 1_812,
     "step taken again": 1_812,
     "woken unseen": 1_812,
     "signal by event": 1_812,
