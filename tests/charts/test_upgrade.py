@@ -105,6 +105,7 @@ def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(setup: Upgra
     ).object()
     setup.admin.create(collection_path(LIVES, CRON_JOBS), cron_job("nightly")).object()
     waiting = list(_begun(setup))
+    early = _first_crash_too_early(setup)
 
     setup.upgrade(CHART)
 
@@ -121,6 +122,7 @@ def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(setup: Upgra
     *most, (last, played_of_last, _) = waiting
     for life, played, by in most:
         life.play(played, by=by)
+    early.play(1, by=PAIRS["new-new"])
     # Back at the version before, what was begun there or here can be ended, too.
     setup.back()
     last.play(played_of_last)
@@ -129,6 +131,17 @@ def test_an_upgrade_leaves_every_object_valid_and_every_job_goes_on(setup: Upgra
         "DeadLetter",
         "Cancelled",
     }
+
+
+def _first_crash_too_early(setup: UpgradeSetup) -> Replay:
+    """Have today's operator write a first crash while the policies of before are still there."""
+    life = next(one for one in setup.release.lives if one["name"] == "crashed")
+    replay = setup.replay("crashed-early", life)
+    replay.create()
+    replay.play(0, 1)
+    refused = replay.make(1, life["writes"][1], frozenset({OPERATOR}))
+    assert refused.status == 422, refused.body
+    return replay
 
 
 def _begun(setup: UpgradeSetup) -> Iterator[tuple[Replay, int, frozenset[str]]]:

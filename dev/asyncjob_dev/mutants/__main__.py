@@ -72,6 +72,8 @@ def main(
         if gone := outdated(listed, known):
             raise click.ClickException(f"no longer there, but in {LIST}: {gone[0]} ({len(gone)})")
         chosen = [m for m in known if any(part in m.module for part in module.split(","))]
+        if not chosen:
+            raise click.ClickException(f"no module in {' or '.join(FOLDERS)} has {module} in it")
         if small:
             _try_on_own_tests(chosen, listed, seed, jobs, 60 * (minutes or SMALL_MINUTES))
             return

@@ -59,41 +59,23 @@ def _is_sorted(values: Sequence[int]) -> bool:
 
 def _library_functions() -> list[cel.FunctionDecl]:
     """Return what the API server adds to CEL and the rules use."""
-    text = cel.Type.STRING
-    added = cel.Overload(
-        id="list_sum",
-        return_type=cel.Type.INT,
-        parameters=[cel.Type.List(cel.Type.DYN)],
-        is_member=True,
-        impl=_sum,
-    )
-    split = cel.Overload(
-        id="string_split",
-        return_type=cel.Type.List(text),
-        parameters=[text, text],
-        is_member=True,
-        impl=_split,
-    )
-    replaced = cel.Overload(
-        id="string_replace",
-        return_type=text,
-        parameters=[text, text, text],
-        is_member=True,
-        impl=_replace,
-    )
-    is_sorted = cel.Overload(
-        id="list_is_sorted",
-        return_type=cel.Type.BOOL,
-        parameters=[cel.Type.List(cel.Type.DYN)],
-        is_member=True,
-        impl=_is_sorted,
-    )
+    text, values = cel.Type.STRING, cel.Type.List(cel.Type.DYN)
     return [
-        cel.FunctionDecl("sum", [added]),
-        cel.FunctionDecl("split", [split]),
-        cel.FunctionDecl("replace", [replaced]),
-        cel.FunctionDecl("isSorted", [is_sorted]),
+        _method("sum", cel.Type.INT, [values], _sum),
+        _method("split", cel.Type.List(text), [text, text], _split),
+        _method("replace", text, [text, text, text], _replace),
+        _method("isSorted", cel.Type.BOOL, [values], _is_sorted),
     ]
+
+
+def _method(
+    name: str, returns: cel.Type, parameters: list[cel.Type], do: Callable[..., object]
+) -> cel.FunctionDecl:
+    """Return a function that is called on its first parameter."""
+    overload = cel.Overload(
+        id=f"added_{name}", return_type=returns, parameters=parameters, is_member=True, impl=do
+    )
+    return cel.FunctionDecl(name, [overload])
 
 
 def _environment() -> cel.Env:

@@ -162,7 +162,7 @@ TRANSITIONS: tuple[Transition, ...] = (
             **_by_operator(Reason.WORKER_GONE, *sorted(LOST_WORKER_REASONS)),
         },
         "Released by its worker, or by the operator once the worker is gone without having failed; "
-        "at most three times. Or its first crash: the worker is lost.",
+        "at most three times. Or taken by the operator from a lost worker: its first crash.",
         frozenset({StatusCounter.RELEASES, StatusCounter.CRASHES}),
     ),
     Transition(
