@@ -20,6 +20,7 @@ from asyncjob_dev.controlplane import ControlPlane, ControlPlaneOptions
 from asyncjob_dev.errors import ApiStatusError
 from support.cluster.impersonation import as_pod
 from support.cluster.installation import ROOT, install
+from support.cluster.versions import MUTATING_POLICIES, needs
 from support.driven.crons import SkewedOperator
 from support.driven.fake_worker import LEASES, FakeWorker, renewal_fields, worker_kubeconfig
 from support.driven.jobs import Jobs, now, until
@@ -166,7 +167,7 @@ def test_a_worker_makes_no_job_older_than_it_is(plane: ControlPlane, tmp_path: P
 
 def test_a_job_from_before_an_upgrade_goes_by_the_fields_that_it_has(tmp_path: Path) -> None:
     with ControlPlane() as plane:
-        install(plane)
+        needs(install(plane), MUTATING_POLICIES)
         jobs = Jobs(plane.api)
         worker, operators = FakeWorker(jobs), Operators(plane, jobs, tmp_path)
         jobs.create("running")

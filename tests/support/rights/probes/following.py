@@ -177,17 +177,19 @@ async def triggers(principal: Principal, _: ProbeSetup, name: str) -> None:
 
 async def runs_an_array(principal: Principal, _: ProbeSetup, name: str) -> None:
     """Have the operator see an array, cut it into chunks, and see that the status has changed."""
-    await _look_after_array(principal, name, lambda status: "open" in status)
+    await _look_after_array(
+        principal, name, lambda status, seen: "open" in status and "MODIFIED" in seen
+    )
 
 
 async def removes_an_array(principal: Principal, _: ProbeSetup, name: str) -> None:
     """Have the operator end an array, and delete it after no time."""
     spec = {"cancel": True, "ttlSecondsAfterFinished": 0}
-    await _look_after_array(principal, name, lambda status: status is None, **spec)
+    await _look_after_array(principal, name, lambda status, _seen: status is None, **spec)
 
 
 async def _look_after_array(
-    principal: Principal, name: str, is_done: Callable[[Any], bool], **spec: Any
+    principal: Principal, name: str, is_done: Callable[[Any, list[str | None]], bool], **spec: Any
 ) -> None:
     create_array(principal, name, **spec)
     path = array_path(principal.namespace, name)
@@ -205,7 +207,7 @@ async def _look_after_array(
             principal.admin.merge(path, labels)
             found = principal.admin.get(path)
             status = found.object()["status"] if found.accepted else None
-            return is_done(status) and "MODIFIED" in seen
+            return is_done(status, seen)
 
         await happens(done, *loops.by_name.values(), by_kopf(principal, session, ARRAYS, sink))
 

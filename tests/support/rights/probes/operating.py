@@ -34,6 +34,7 @@ from asyncjob_operator.loops import run_retention, run_stale_worker_collection
 from asyncjob_operator.settings import Settings
 from asyncjob_operator.telemetry.loop_health import LoopHealth
 from asyncjob_operator.telemetry.metrics import OperatorMetrics
+from support.cluster.versions import MUTATING_POLICIES, needs
 from support.parts.vitals import loop_health
 from support.rights.happening import happens
 from support.rights.preparation import create_array, create_job, create_queue, phase, read_job
@@ -225,6 +226,7 @@ async def sees_policies(principal: Principal, _ground: ProbeSetup, _: str) -> No
 
 async def sees_managed_fields(principal: Principal, _ground: ProbeSetup, _: str) -> None:
     """See a binding of the policy, which alone changes nothing."""
+    needs(principal.admin, MUTATING_POLICIES)
     _policy, binding = managed_fields_manifests()
     principal.admin.create(MUTATIONS, binding)
     async with operating(principal) as (_parts, session):
