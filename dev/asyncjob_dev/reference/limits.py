@@ -270,7 +270,7 @@ def arrays() -> str:
                 "The item fails; its error names the record.",
             ),
             (
-                "The header of a CSV file of items",
+                "The header of a CSV file of items, with blank lines before it",
                 _bytes(records.MAX_HEADER_BYTES),
                 f"{_error('ItemsUnreadable', 'reasons-of-arrays')}.",
             ),

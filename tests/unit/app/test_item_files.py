@@ -17,7 +17,7 @@ from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import ChunkWork, read_checkpoint
 from asyncjob.lifecycle.arrays.item_index import ItemsFile, chunk_file, index_payload, read_index
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
-from asyncjob.lifecycle.arrays.records import RecordFormat
+from asyncjob.lifecycle.arrays.records import MAX_HEADER_BYTES, RecordFormat
 from asyncjob.offload import AddressError, ObjectMissingError, StoreUnavailableError
 from asyncjob.offload.store import ObjectStat
 
@@ -118,6 +118,18 @@ async def test_each_record_is_an_item_and_has_its_number() -> None:
     # It has not read what it did not need: the file has been read once for its index.
     sizes = sum(end - start for start, end in run.store.reads)
     assert sizes < 2 * len(run.store.data)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [b"", b"\xef\xbb\xbf", b"\r\n \n" * 9_000],
+    ids=["at the beginning", "behind a byte order mark", "behind blank lines"],
+)
+async def test_chunks_find_a_header_wherever_counting_takes_one(before: bytes) -> None:
+    name = b"a" * (MAX_HEADER_BYTES - len(before) - 1)
+    run = Rows(Store(before + name + b"\n" + b"\n" * 70_000 + b"1\n"))
+    await run.run(ROWS, "0")
+    assert run.seen == [(0, {name.decode(): "1"})]
 
 
 async def test_a_row_of_csv_may_hold_newlines() -> None:
@@ -245,7 +257,8 @@ async def test_a_store_that_does_not_answer_fails_the_attempt() -> None:
     ("file", "data", "message"),
     [
         (ROWS, b"a,,b\n1,2,3\n", "column without a name"),
-        (ROWS, b"a" * 2_000_000, "the header has 2000000 bytes"),
+        (ROWS, b"a" * 2_000_000, "the header ends at byte 2000000"),
+        (ROWS, b"\n" * 70_000 + b"a,b\n1,2\n", "the header ends at byte 70004"),
         (ItemsFile("memory://items/rows.jsonl.gz"), b"", "is compressed"),
         (ItemsFile(""), b"", "there is no uri"),
     ],

@@ -179,7 +179,7 @@ def test_a_header_may_have_64_kib() -> None:
         1,
         64 * 1024 - 2,
     ]
-    with pytest.raises(RecordError, match="has 65537 bytes, at most 65536 may be"):
+    with pytest.raises(RecordError, match="the header ends at byte 65537, beyond 65536"):
         read_header(Record(0, len(longest) + 1, longest + b"b"))
 
 

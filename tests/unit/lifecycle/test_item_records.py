@@ -21,6 +21,7 @@ from asyncjob.lifecycle.arrays.item_index import (
 )
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.records import (
+    MAX_HEADER_BYTES,
     MAX_RECORD_BYTES,
     Record,
     RecordError,
@@ -135,7 +136,7 @@ def test_a_row_that_cannot_be_read_is_named(row: bytes, message: str) -> None:
     [
         (b"a,,b\n", "without a name"),
         (b"a,b,a\n", "two columns of the name 'a'"),
-        (b"a" * 70_000, "has 70000 bytes"),
+        (b"a" * 70_000, "the header ends at byte 70000"),
     ],
 )
 def test_a_header_that_is_of_no_use_is_refused(header: bytes, message: str) -> None:
@@ -220,5 +221,15 @@ def test_a_field_of_csv_is_bounded_by_what_pythons_reader_takes() -> None:
 
 
 def test_a_header_without_an_end_is_refused_by_its_size() -> None:
-    with pytest.raises(RecordError, match="the header has 300000000 bytes, at most 65536 may be"):
+    with pytest.raises(RecordError, match="the header ends at byte 300000000, beyond 65536"):
         read_header(Record(0, 300_000_000, None))
+
+
+def test_a_header_that_chunks_would_not_reach_behind_blank_lines_is_refused() -> None:
+    row = b"name,size\n"
+    blank = b"\n" * (MAX_HEADER_BYTES - len(row))
+    [header] = split(blank + row, RecordFormat.CSV, 1000)
+    assert (header.offset, read_header(header)) == (len(blank), ("name", "size"))
+    [beyond] = split(blank + b"\n" + row, RecordFormat.CSV, 1000)
+    with pytest.raises(RecordError, match="the header ends at byte 65537, beyond 65536"):
+        read_header(beyond)

@@ -222,7 +222,7 @@ def _by_start(source: ChunkFile, needed: ItemRanges) -> dict[tuple[int, int], It
 
 
 async def _read_columns(file: _File, source: ChunkFile) -> tuple[str, ...]:
-    end = min(source.header_end, MAX_HEADER_BYTES + 3)
+    end = min(source.header_end, MAX_HEADER_BYTES)
     splitter = RecordSplitter(RecordFormat.CSV)
     for record in splitter.feed(await file.read(0, end)):
         return _read_header(source.file, record)

@@ -19,7 +19,7 @@ MAX_RECORD_BYTES: Final = 1024 * 1024
 """Longest record of a file of items: a chunk holds one of them for each item it runs at a time."""
 
 MAX_HEADER_BYTES: Final = 64 * 1024
-"""Longest header of a CSV file of items: each chunk reads it."""
+"""How far into a CSV file of items its header may reach: each chunk reads the file up to there."""
 
 _QUOTE: Final = ord('"')
 _FIELD_END: Final = re.compile(rb"[,\n]")
@@ -150,9 +150,8 @@ class RecordSplitter:
 
 def read_header(record: Record) -> tuple[str, ...]:
     """Return the names of a CSV file's columns. Raises RecordError if they are of no use."""
-    size = record.end - record.offset
-    if record.data is None or size > MAX_HEADER_BYTES:
-        raise RecordError(f"the header has {size} bytes, at most {MAX_HEADER_BYTES} may be")
+    if record.data is None or record.end > MAX_HEADER_BYTES:
+        raise RecordError(f"the header ends at byte {record.end}, beyond {MAX_HEADER_BYTES}")
     columns = _read_row(record.data, "the header")
     if not all(columns):
         raise RecordError(f"the header has a column without a name: {', '.join(columns)[:200]}")
