@@ -120,6 +120,12 @@ def test_a_chunk_that_shows_nothing_does_not_hide_what_the_next_one_shows() -> N
     assert next_size(100, [(items(10), outcome()), (items(100), took(120))]) == 50
 
 
+def test_how_far_the_size_grows_is_up_to_the_largest_chunk_that_was_counted() -> None:
+    both = [(items(50), took(0.05)), (items(10), took(0.01))]
+    assert next_size(50, both) == 200
+    assert next_size(50, both[1:]) == 50
+
+
 def test_chunks_of_one_item_tell_what_an_item_takes() -> None:
     assert next_size(4, [(items(1), took(30))]) == 2
 
