@@ -22,7 +22,7 @@ STARTED = replace(NEW, phase=ArrayPhase.RUNNING, generation=1)
 CANCELLED = replace(NEW, phase=ArrayPhase.CANCELLED)
 NOTHING_MISSING = Missing(None, 0)
 FETCH = DependencyView("fetch")
-LATER = {"notBefore": stamp(300)}
+LATER: Any = {"notBefore": stamp(300)}
 
 
 def checked(
@@ -84,7 +84,3 @@ def test_a_job_that_does_not_exist_is_waited_for_until_its_time_is_up() -> None:
 def test_a_time_lies_ahead_until_it_is_reached(now: float, ahead: bool) -> None:
     array = read_array(stored(NEW, **LATER))
     assert time_ahead(array, at(now)) == (stamp(300) if ahead else None)
-
-
-def test_an_array_without_a_time_has_none_ahead() -> None:
-    assert time_ahead(read_array(stored(NEW)), at(0)) is None
