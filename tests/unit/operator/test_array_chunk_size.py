@@ -23,9 +23,9 @@ from asyncjob.lifecycle.arrays.counting import count_chunk
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
 from asyncjob.lifecycle.arrays.observed import ChunkOutcome, ChunkRun
 from asyncjob.lifecycle.arrays.phases import ArrayPhase
-from asyncjob.lifecycle.arrays.state import ArrayState, OpenChunkEntry
+from asyncjob.lifecycle.arrays.state import ArrayState, OpenChunkEntry, read_array
 from asyncjob.lifecycle.phases import Phase
-from support.objects.arrays import RUNNING, entry, outcome, snapshot, under_way
+from support.objects.arrays import RUNNING, entry, outcome, snapshot, stored, under_way
 from support.objects.snapshots import stamp
 
 ADAPTS = {"chunkSize": None, "items": {"count": 1_000_000}, "parallelism": 20}
@@ -116,6 +116,24 @@ def test_what_does_not_tell_how_long_its_items_take_does_not_count(
     assert next_size(100, [(one, ended)]) == 100
 
 
+def test_a_chunk_that_shows_nothing_does_not_hide_what_the_next_one_shows() -> None:
+    assert next_size(100, [(items(10), outcome()), (items(100), took(120))]) == 50
+
+
+def test_how_far_the_size_grows_is_up_to_the_largest_chunk_that_was_counted() -> None:
+    both = [(items(50), took(0.05)), (items(10), took(0.01))]
+    assert next_size(50, both) == 200
+    assert next_size(50, both[1:]) == 50
+
+
+def test_chunks_of_one_item_tell_what_an_item_takes() -> None:
+    assert next_size(4, [(items(1), took(30))]) == 2
+
+
+def test_a_retried_chunk_that_took_half_a_minute_does_not_show_whether_it_was_too_large() -> None:
+    assert next_size(100, [(items(10), took(TARGET_SECONDS, attempts=2))]) == 100
+
+
 def test_a_retried_chunk_whose_last_attempt_alone_took_too_long_makes_the_next_smaller() -> None:
     assert next_size(100, [(items(100), took(120, attempts=3))]) == 50
 
@@ -125,13 +143,28 @@ def test_a_chunk_that_reached_its_time_limit_makes_the_next_smaller() -> None:
     assert next_size(100, [(items(100), ended)]) == 25
 
 
+def test_at_its_time_limit_those_of_its_items_count_that_were_run_and_all_attempts() -> None:
+    kind: Any = {"phase": Phase.DEAD_LETTER, "error_category": "Timeout"}
+    ended = took(30, 2, limit=None, done="0-29,500-599", failed="30-49", **kind)
+    assert next_size(100, [(items(100), ended)]) == 50  # 1.2 s an item
+    none = took(30, limit=None, **kind)
+    assert next_size(4, [(items(4), none)]) == 2  # as if one had been run
+
+
 def test_of_a_short_time_limit_a_chunk_takes_a_quarter() -> None:
     assert next_size(100, [(items(100), took(10, limit=40))]) == 100
     assert next_size(100, [(items(100), took(30, limit=100_000))]) == 100
+    assert next_size(100, [(items(100), took(30, limit=None))]) == 100
+    both = [(items(100), took(10, limit=40)), (items(100), took(10, limit=None))]
+    assert next_size(100, both) == 100
+
+
+def test_within_a_limit_of_seconds_quick_items_still_come_into_larger_chunks() -> None:
+    assert next_size(10, [(items(10), took(0.01, limit=4))]) == 40
 
 
 @pytest.mark.parametrize(
-    ("size", "left", "parallelism", "item_bytes", "cut"),
+    ("size", "left", "parallelism", "inline_bytes", "cut"),
     [
         (1000, 1_000_000, 20, 0, 1000),
         (1000, 10_000, 20, 0, 500),
@@ -140,14 +173,16 @@ def test_of_a_short_time_limit_a_chunk_takes_a_quarter() -> None:
         (1000, 1, 20, 0, 250),
         (10, 100, 20, 0, 5),
         (1, 5, 20, 0, 1),
-        (1000, 10_000, 1, 1024, 64),
-        (1000, 10, 1, 1024 * 1024, 1),
+        (1000, 10_000, 1, 100 * 1024, 64),
+        (1000, 10, 1, 100 * 1024 * 1024, 1),
     ],
 )
 def test_the_last_chunks_are_shared_out_and_items_of_the_array_take_little_room(
-    size: int, left: int, parallelism: int, item_bytes: float, cut: int
+    size: int, left: int, parallelism: int, inline_bytes: int, cut: int
 ) -> None:
-    assert bounded_size(size, left, parallelism, item_bytes) == cut
+    array = read_array(stored())  # of 100 items
+    array = replace(array, parallelism=parallelism, inline_bytes=inline_bytes)
+    assert bounded_size(size, left, array) == cut
 
 
 def lengths(state: ArrayState) -> list[int]:
@@ -156,7 +191,7 @@ def lengths(state: ArrayState) -> list[int]:
 
 def test_the_first_chunks_are_small_and_the_status_says_so() -> None:
     state = advance(snapshot(ArrayState(), spec=ADAPTS), stamp(5))
-    assert (state.chunk_size, lengths(state)) == (INITIAL_SIZE, [INITIAL_SIZE] * 20)
+    assert (state.chunk_size, lengths(state)) == (10, [10] * 20)
 
 
 def test_the_write_that_counts_a_chunk_keeps_the_next_size_and_cuts_by_it() -> None:
@@ -229,6 +264,20 @@ def timed_out(done: str, one: OpenChunkEntry, *, adapts: bool) -> ArrayState:
 def test_the_rest_of_a_chunk_that_was_too_large_is_run_again_and_no_item_is_suspected() -> None:
     state = timed_out("0-3", items(10), adapts=True)
     assert (str(state.requeued), state.suspects, state.succeeded) == ("4-9", (), 4)
+    state = timed_out("0-7", items(10), adapts=True)
+    assert (str(state.requeued), state.suspects) == ("8-9", ())
+
+
+@pytest.mark.parametrize(("size", "suspects"), [(None, []), (10, ["4-6", "7-9"])])
+def test_only_a_chunk_whose_size_nobody_has_chosen_can_have_been_too_large(
+    size: int | None, suspects: list[str]
+) -> None:
+    kind: Any = {"reason": "RetriesExhausted", "error_category": "Timeout"}
+    ended = took(1800, phase=Phase.DEAD_LETTER, done="0-3", **kind)
+    spec = {"chunkSize": size, "suspend": True}
+    after = advance(snapshot(under_way(entry(1)), outcomes=[ended], spec=spec), stamp(5))
+    assert [str(one) for one in after.suspects] == suspects
+    assert str(after.requeued) == ("" if suspects else "4-9")
 
 
 @pytest.mark.parametrize(

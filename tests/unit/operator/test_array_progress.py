@@ -40,6 +40,10 @@ def test_a_count_is_kept_every_five_seconds_and_one_from_before_the_last_minute(
     assert later == [CountSample(5, 2), CountSample(11, 4), CountSample(65, 5)]
 
 
+def test_while_no_item_is_run_the_counts_stay_as_they_are() -> None:
+    assert seen((0, 0), (5, 2), (20, 2)) == [CountSample(0, 0), CountSample(5, 2)]
+
+
 def test_an_array_of_a_day_keeps_a_handful_of_counts() -> None:
     samples = seen(*((second, second) for second in range(100)))
     assert len(samples) <= 14
@@ -81,6 +85,14 @@ def test_the_rate_is_that_of_the_last_minute() -> None:
     assert progress(samples, 40, 100) == Progress(20, stamp(280))
 
 
+def test_a_count_that_is_just_a_minute_old_is_the_one_that_is_measured_from() -> None:
+    assert progress(seen((0, 0), (10, 10)), 40, 70) == Progress(30, stamp(190))
+
+
+def test_a_second_is_enough_to_tell_a_rate() -> None:
+    assert progress(seen((60, 0)), 10, 61) == Progress(600, stamp(70))
+
+
 def test_the_rate_of_rare_chunks_is_measured_over_the_last_of_them() -> None:
     assert progress(seen((0, 0), (600, 50)), 60, 700) == Progress(6, stamp(1100))
 
@@ -107,8 +119,15 @@ def test_failed_items_have_been_run_too() -> None:
         ([], 10, 60),
         (seen((60, 0)), 10, 60.9),
         (seen((0, 10)), 5, 60),
+        (seen((0, 10)), 10, 60),
     ],
-    ids=["nothing was counted", "nothing was seen", "too short", "fewer than before"],
+    ids=[
+        "nothing was counted",
+        "nothing was seen",
+        "too short",
+        "fewer than before",
+        "as many as before",
+    ],
 )
 def test_what_tells_nothing_leaves_what_was_told(
     samples: list[CountSample], succeeded: int, now: float

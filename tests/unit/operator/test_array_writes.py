@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from asyncjob.lifecycle.arrays.observed import GONE, ChunkJob, ChunkOutcome
+from asyncjob.lifecycle.arrays.observed import GONE, ArrayGate, ChunkJob, ChunkOutcome
 from asyncjob.lifecycle.arrays.phases import ArrayPhase, ArrayReason
 from asyncjob.lifecycle.arrays.state import ArrayState
 from asyncjob.lifecycle.phases import Phase
+from asyncjob.names import JOB_KIND
 from asyncjob_operator.core.arrays.decide import CREATE_BATCH, decide_array
 from asyncjob_operator.core.arrays.snapshot import (
     ArrayDecision,
@@ -20,7 +21,7 @@ from asyncjob_operator.core.arrays.snapshot import (
     ReadChunks,
     WriteArrayStatus,
 )
-from asyncjob_operator.core.decision import CancelCascades
+from asyncjob_operator.core.decision import CancelCascades, DependencyMissing
 from asyncjob_operator.core.dependencies import RelatedJob
 from support.objects.arrays import RUNNING, chunk, entry, outcome, ranges, snapshot, under_way
 from support.objects.snapshots import at, stamp
@@ -64,6 +65,35 @@ def test_an_array_of_which_there_is_nothing_to_write_waits_for_its_chunks() -> N
     for written_at in (None, 0.0, 9.9):
         known = snapshot(full, *jobs, written_at=written_at)
         assert decide_array(known, at(10)) == ArrayDecision()
+
+
+LIVE = DependencyMissing("ns", "fetch", JOB_KIND)
+FAILS = ArrayGate(ArrayReason.DEPENDENCY_FAILED, "cannot start")
+
+
+@pytest.mark.parametrize(
+    ("state", "known", "confirms"),
+    [
+        (ArrayState(), {}, True),
+        (ArrayState(), {"gate": FAILS}, True),
+        (ArrayState(), {"spec": {"suspend": True}}, False),
+        (ONE, {}, False),
+        (ONE, {"spec": {"suspend": True}}, False),
+    ],
+    ids=[
+        "it starts",
+        "it fails for a dependency",
+        "it is suspended before its start",
+        "it goes on",
+        "it is suspended later",
+    ],
+)
+def test_what_live_reads_have_to_confirm_goes_with_the_write_that_starts_or_fails_it(
+    state: ArrayState, known: dict[str, Any], confirms: bool
+) -> None:
+    effect = decide_array(snapshot(state, chunk(1), start_precondition=LIVE, **known), at(0)).effect
+    assert isinstance(effect, WriteArrayStatus)
+    assert effect.precondition == (LIVE if confirms else None)
 
 
 def test_chunks_are_seen_to_while_the_next_write_is_not_due() -> None:

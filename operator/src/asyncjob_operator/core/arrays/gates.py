@@ -45,8 +45,7 @@ def check_start(
     array: ArrayView, dependencies: Dependencies, missing: Missing, now: Now
 ) -> StartCheck:
     """Return whether an array may cut its first chunk."""
-    over = array.state.has_started or array.state.phase in ENDED_ARRAY_PHASES
-    if over or not array.gated:
+    if array.state.has_started or array.state.phase in ENDED_ARRAY_PHASES:
         return MAY_START
     if time := time_ahead(array, now):
         gate = ArrayGate(ArrayReason.NOT_BEFORE, f"starts at {time}")

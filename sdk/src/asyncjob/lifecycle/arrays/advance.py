@@ -173,8 +173,7 @@ def _chunk_size(array: ArrayView, state: ArrayState) -> int:
         return array.chunk_size
     skipped = count_skipped(array.skip, state.next, state.total)
     left = state.total - state.next - skipped + len(state.requeued)
-    item_bytes = array.inline_bytes / max(array.count, 1)
-    return bounded_size(state.chunk_size or INITIAL_SIZE, left, array.parallelism, item_bytes)
+    return bounded_size(state.chunk_size or INITIAL_SIZE, left, array)
 
 
 def _next_items(

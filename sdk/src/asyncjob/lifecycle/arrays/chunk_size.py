@@ -6,11 +6,12 @@ waiting for the chunks that are still under way.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
 from asyncjob.lifecycle.arrays.observed import ChunkOutcome
-from asyncjob.lifecycle.arrays.state import OpenChunkEntry
+from asyncjob.lifecycle.arrays.state import ArrayView, OpenChunkEntry
 from asyncjob.lifecycle.phases import Phase
 from asyncjob.lifecycle.policy import Category
 
@@ -39,54 +40,57 @@ CHUNK_BYTES: Final = 64 * 1024
 a chunk stores them again."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What a chunk that has ended shows: in how many seconds it has run how many items."""
+
+    seconds: float
+    items: int
+    size: int
+    """How many items it was given."""
+
+    limit: int | None
+    """Time limit of an attempt, in seconds."""
+
+
 def next_size(size: int, counted: Iterable[tuple[OpenChunkEntry, ChunkOutcome]]) -> int:
     """Return the size of the next chunks, after these have been counted.
 
     Half the way, on the scale of ratios, so that one write's chance is evened out by the next.
     """
-    seconds, items, largest, target = 0.0, 0, 0, TARGET_SECONDS
-    for entry, outcome in counted:
-        sample = _seconds_and_items(entry, outcome)
-        if sample is None:
-            continue
-        seconds += sample[0]
-        items += sample[1]
-        largest = max(largest, len(entry.items))
-        if outcome.run is not None and outcome.run.limit is not None:
-            target = min(target, outcome.run.limit * TARGET_SHARE)
-    if not items:
+    samples = [one for one in (_sample(*chunk) for chunk in counted) if one is not None]
+    if not samples:
         return size
-    took = max(seconds * size / items, 0.001)
-    step = min(max(sqrt(target / took), 1 / STEP), STEP)
+    each = sum(one.seconds for one in samples) / sum(one.items for one in samples)
+    limits = [one.limit * TARGET_SHARE for one in samples if one.limit is not None]
+    target = min([TARGET_SECONDS, *limits])
+    step = min(max(sqrt(target / max(each * size, 0.001)), 1 / STEP), STEP)
     # What small chunks have shown says nothing about ones that are very much larger.
-    most = min(max(size, STEP * largest), MAX_SIZE)
+    most = min(max(size, STEP * max(one.size for one in samples)), MAX_SIZE)
     return max(min(round(size * step), most), 1)
 
 
-def _seconds_and_items(entry: OpenChunkEntry, outcome: ChunkOutcome) -> tuple[float, int] | None:
-    """Return in how many seconds a chunk has run how many items, None if it does not show that.
+def _sample(entry: OpenChunkEntry, outcome: ChunkOutcome) -> _Sample | None:
+    """Return how long a chunk's items have taken, None if it does not show that.
 
     Of a chunk that was tried more than once only the last attempt's time is known, and not how many
     items that attempt has run: it counts only where even all of them would have taken too long.
     """
-    run = outcome.run
-    if run is None or entry.suspect or not entry.items:
+    run, size = outcome.run, len(entry.items)
+    if run is None or entry.suspect or not size:
         return None
     if outcome.phase is Phase.DEAD_LETTER and outcome.error_category == Category.TIMEOUT:
         done = len((outcome.report.done | outcome.report.failed) & entry.items)
-        return run.seconds * run.attempts, max(done, 1)
+        return _Sample(run.seconds * run.attempts, max(done, 1), size, run.limit)
     if outcome.phase is not Phase.SUCCEEDED:
         return None
     if run.attempts == 1 or run.seconds > TARGET_SECONDS:
-        return run.seconds, len(entry.items)
+        return _Sample(run.seconds, size, size, run.limit)
     return None
 
 
-def bounded_size(size: int, left: int, parallelism: int, item_bytes: float) -> int:
-    """Return the size of the chunks that are cut now.
-
-    `left` items are in no chunk yet; `item_bytes` is what one takes in the payload, on average.
-    """
-    share = max(-(-left // parallelism), size // LAST_SHARE)
-    room = int(CHUNK_BYTES / item_bytes) if item_bytes else MAX_SIZE
+def bounded_size(size: int, left: int, array: ArrayView) -> int:
+    """Return the size of the chunks that are cut now; `left` items are in no chunk yet."""
+    share = max(-(-left // array.parallelism), size // LAST_SHARE)
+    room = CHUNK_BYTES * array.count // array.inline_bytes if array.inline_bytes else size
     return max(min(size, share, room), 1)
