@@ -23,9 +23,6 @@ from asyncjob.json_text import loads
 from asyncjob.json_types import Json, JsonObject, child, integer, text
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
 
-MAX_RESULT_BYTES: Final = 256 * 1024
-"""The most bytes of the result of one item, as JSON."""
-
 CHUNKS_PER_FOLDER: Final = 1000
 """Chunks whose results are in one folder: a reader holds the names of one folder at a time."""
 
