@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from asyncjob import models
-from asyncjob.app import items
+from asyncjob.app import item_results, items
 from asyncjob.app.errors import MAX_CATEGORY_LENGTH
 from asyncjob.app.steps import MAX_STEP_RESULT_BYTES
 from asyncjob.cli.backup import reader
@@ -15,7 +15,7 @@ from asyncjob.client.kubernetes.submitting import MAX_CREATE_TRIES
 from asyncjob.free_json import MAX_DEPTH, MAX_STORED_BYTES
 from asyncjob.json_types import JsonObject, child
 from asyncjob.lifecycle import phase_change, policy, signals, step_records, waits
-from asyncjob.lifecycle.arrays import item_index, item_results, records
+from asyncjob.lifecycle.arrays import item_index, records
 from asyncjob.lifecycle.arrays.chunks import MAX_CHUNK_SHARE
 from asyncjob.lifecycle.policy import MAX_PRIORITY
 from asyncjob.models import array, cron

@@ -15,7 +15,7 @@ from asyncjob.app.item_results import ResultsNotStored, ResultsRefused
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.arrays.chunks import ChunkReport, ChunkWork, read_checkpoint
 from asyncjob.lifecycle.arrays.item_ranges import ItemRanges
-from asyncjob.lifecycle.arrays.item_results import MAX_RESULT_BYTES, ResultReader, ResultTarget
+from asyncjob.lifecycle.arrays.item_results import ResultReader, ResultTarget
 from asyncjob.offload import AddressError, StoreRefusedError, StoreUnavailableError
 from asyncjob.offload.store import ObjectStat
 
@@ -194,7 +194,7 @@ class Odd(BaseModel):
         (float("nan"), "the result"),
         (2**70, "the result"),
         (Odd(value=1), "no words for it"),
-        ("x" * MAX_RESULT_BYTES, f"the limit is {MAX_RESULT_BYTES}; let the handler store what is"),
+        ("x" * (256 * 1024 - 1), "the limit is 262144; let the handler store what is"),
     ],
 )
 async def test_what_cannot_be_stored_fails_its_item_alone_and_at_once(
@@ -212,6 +212,18 @@ async def test_what_cannot_be_stored_fails_its_item_alone_and_at_once(
     [error] = result["errors"]
     assert (error["type"], error["category"]) == ("ResultRefused", "Validation")
     assert said in error["message"]
+
+
+async def test_a_result_may_have_256_kib_as_json(chunk: Chunk) -> None:
+    value = "x" * (256 * 1024 - 2)
+
+    @chunk.app.item_handler("thumb")
+    async def thumb(job: ItemContext, item: int) -> str:
+        return value
+
+    result = await chunk.run("0")
+    assert (result["done"], result["failed"]) == ("0", "")
+    assert chunk.folder.results("0") == {0: value}
 
 
 async def test_an_item_is_done_only_once_its_result_is_stored(

@@ -1,6 +1,7 @@
 """Which of the results in a store count, and in which order they are read."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -60,6 +61,23 @@ def read(objects: Objects, done: str, read_ahead: int = 1000) -> list[tuple[int,
     return [(one.item, one.result) for one in reader]
 
 
+LINE = len(b'{"item":10,"result":1}')
+"""The bytes that are kept of an item with two digits and a result with one."""
+
+
+def reads(objects: Objects, items: list[list[int]], done: str, lines: int, spare: int = 0) -> int:
+    """Return how often objects are read if there is room for so many lines, and `spare` bytes.
+
+    Each list has the items of one object, the oldest first, which is read last at the beginning.
+    """
+    for number, its_items in enumerate(items):
+        objects.put(dict.fromkeys(its_items, str(number)), generation=number + 1)
+    owner = {item: number for number, its_items in enumerate(items) for item in its_items}
+    expected = [(item, owner[item]) for item in ItemRanges.parse(done)]
+    assert read(objects, done, read_ahead=lines * LINE + spare) == expected
+    return len(objects.reads)
+
+
 def test_results_come_in_the_order_of_the_items_whatever_the_order_they_were_stored_in(
     objects: Objects,
 ) -> None:
@@ -104,6 +122,7 @@ def test_items_that_are_not_done_have_no_result_whatever_is_stored(objects: Obje
 def test_done_items_without_a_result_are_named(objects: Objects) -> None:
     objects.put({0: "0", 3: "3"})
     reader = ResultReader(objects, ItemRanges.parse("0-4,9"))
+    assert not reader.missing  # nothing was looked for yet
     assert [one.item for one in reader] == [0, 3]
     assert str(reader.missing) == "1-2,4,9"
     objects.found = {}
@@ -153,6 +172,57 @@ def test_no_more_is_held_than_there_is_room_for(objects: Objects) -> None:
     expected = [(item, 1 + item % 2) for item in range(20)]
     assert read(objects, "0-19", read_ahead=1) == expected
     assert len(objects.reads) == 2 + 19
+
+
+THREE = [[*range(10, 20)], [*range(20, 30)], [*range(30, 40)]]
+
+
+def test_what_just_fits_is_read_once(objects: Objects) -> None:
+    assert reads(objects, THREE, "10-39", lines=30) == 3
+
+
+def test_for_a_byte_too_many_the_object_read_first_is_dropped_and_no_other(
+    objects: Objects,
+) -> None:
+    assert reads(objects, THREE, "10-39", lines=30, spare=-1) == 3 + 1
+
+
+@pytest.mark.parametrize("done", ["11,13,15,17-18", "12-16", "10-14", "15-19"])
+def test_only_items_that_are_done_take_room(objects: Objects, done: str) -> None:
+    assert reads(objects, [*THREE[:1], [20]], f"{done},20", lines=6) == 2
+
+
+def test_results_that_were_taken_make_room_for_others(objects: Objects) -> None:
+    """The newest is dropped at first. Once the oldest is used up, the two others fit."""
+    items = [[*range(10, 20)], [*range(20, 40, 2)], [*range(21, 40, 2)]]
+    assert reads(objects, items, "10-39", lines=20) == 3 + 1
+
+
+def test_results_that_were_taken_take_no_room_when_their_object_is_read_again(
+    objects: Objects,
+) -> None:
+    """Of the older object five are taken, of the newer three; then five and seven just fit."""
+    older = [10, 11, 12, 13, 14, 18, 20, 22, 24, 26]
+    newer = [15, 16, 17, 19, 21, 23, 25, 27, 28, 29]
+    assert reads(objects, [older, newer], "10-29", lines=12) == 2 + 2
+
+
+def test_the_object_that_was_used_last_is_dropped_last(objects: Objects) -> None:
+    """The second and the third take turns, and there is room for them, but for no more."""
+    items = [[*range(30, 40)], [*range(10, 30, 2)], [*range(11, 30, 2)]]
+    assert reads(objects, items, "10-39", lines=20) == 3 + 2
+
+
+def test_there_is_room_for_64_mib_unless_said_otherwise() -> None:
+    """So much is not read here, which would take a second: other bounds hold to the byte."""
+    assert signature(ResultReader).parameters["read_ahead"].default == 64 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("generation", "folder"), [(1, "0"), (999, "0"), (1000, "1"), (1999, "1"), (2000, "2")]
+)
+def test_a_folder_has_the_objects_of_a_thousand_chunks(generation: int, folder: str) -> None:
+    assert object_path(generation, 7, 2, "u", 3) == (folder, f"{generation}-7-2-u-3.jsonl")
 
 
 def test_a_result_that_is_lost_while_it_is_read_is_an_error(objects: Objects) -> None:

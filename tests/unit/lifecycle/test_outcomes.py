@@ -142,7 +142,22 @@ def test_a_crash_too_many_is_a_dead_letter_and_is_counted() -> None:
     dead = crash(running(crashes=3), Reason.WORKER_CRASHED, "oom", now=at(), jitter_sample=0.5)
     assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.CRASH_BUDGET_EXHAUSTED)
     assert dead.fields["crashes"] == 4
-    assert "crashed 4 times, 3 are allowed" in str(dead.fields["message"])
+    assert dead.fields["message"] == "crashed 4 times, 3 are allowed: oom"
+
+
+@pytest.mark.parametrize(
+    ("crashes", "allowed", "words"),
+    [
+        (0, 0, "crashed once, 0 are allowed: oom"),
+        (1, 1, "crashed 2 times, 1 is allowed: oom"),
+        (1, 0, "crashed 2 times, 0 are allowed: oom"),
+    ],
+)
+def test_a_crash_too_many_says_how_many_there_were(crashes: int, allowed: int, words: str) -> None:
+    job = running(crashes=crashes, policy=EffectivePolicy(max_crashes=allowed))
+    dead = crash(job, Reason.HANDLER_CRASHED, "oom", now=at(), jitter_sample=0.5)
+    assert (dead.target, dead.reason) == (Phase.DEAD_LETTER, Reason.CRASH_BUDGET_EXHAUSTED)
+    assert (dead.fields["message"], dead.fields["crashes"]) == (words, crashes + 1)
 
 
 @pytest.mark.parametrize("before", [0, 1, 2])

@@ -16,15 +16,13 @@ from asyncjob.app.files import ResultFolder
 from asyncjob.app.handler import Handler
 from asyncjob.backoff import backoff_delay, with_jitter
 from asyncjob.free_json import FreeJsonError, TooManyBytesError, encode
-from asyncjob.lifecycle.arrays.item_results import (
-    MAX_RESULT_BYTES,
-    ResultTarget,
-    object_path,
-    result_line,
-)
+from asyncjob.lifecycle.arrays.item_results import ResultTarget, object_path, result_line
 from asyncjob.lifecycle.policy import Category
 from asyncjob.lifecycle.timestamps import try_parse_timestamp
 from asyncjob.offload.errors import OffloadError
+
+MAX_RESULT_BYTES: Final = 256 * 1024
+"""The most bytes of the result of one item, as JSON."""
 
 OBJECT_BYTES: Final = 1024 * 1024
 """At this size an object is left as it is, and another one begun: each second writes again at most

@@ -15,15 +15,13 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, Protocol
 
 from asyncjob.errors import AsyncJobError
 from asyncjob.json_text import loads
 from asyncjob.json_types import Json, JsonObject, child, integer, text
 from asyncjob.lifecycle.arrays.item_ranges import NO_ITEMS, ItemRanges
-
-MAX_RESULT_BYTES: Final = 256 * 1024
-"""The most bytes of the result of one item, as JSON."""
 
 CHUNKS_PER_FOLDER: Final = 1000
 """Chunks whose results are in one folder: a reader holds the names of one folder at a time."""
@@ -116,11 +114,10 @@ class ResultObjects(Protocol):
         """Return the content of an object."""
 
 
-_NOT_WANTED: Final = 0
-_WANTED: Final = 1
-_FIRST_OBJECT: Final = 2
-"""What is noted of an item: that it is not done, that no result of it was met, or else which object
-has its result, counted from here."""
+_NOT_WANTED: Final = -1
+_WANTED: Final = -2
+"""What is noted of an item: that its result is not wanted, as it is not done or was taken already,
+that none was met, or else which object has it, counted from 0."""
 
 
 class ResultReader:
@@ -137,9 +134,10 @@ class ResultReader:
         self._done = done
         self._read_ahead = read_ahead
         # Four bytes for each item, so that ten million of them fit into memory.
-        self._place = array("i", bytes(4 * (done.ranges[-1][1] + 1 if done else 0)))
+        self._place = array("i")
         for first, last in done.ranges:
-            self._place[first : last + 1] = array("i", [_WANTED]) * (last + 1 - first)
+            self._place.extend(repeat(_NOT_WANTED, first - len(self._place)))
+            self._place.extend(repeat(_WANTED, last + 1 - first))
         self._found: list[tuple[str, str]] = []
         self._kept: OrderedDict[int, dict[int, bytes]] = OrderedDict()
         self._kept_bytes = 0
@@ -150,7 +148,7 @@ class ResultReader:
         """Yield the results; raises OffloadError, and ItemResultsError for other content."""
         self._find()
         for item in self._done:
-            place = self._place[item] - _FIRST_OBJECT
+            place = self._place[item]
             if place >= 0:
                 yield ItemResult(item, self._take(place, item))
 
@@ -162,7 +160,7 @@ class ResultReader:
                 if lines := self._read(folder, name, _WANTED):
                     self._found.append((folder, name))
                     for item in lines:
-                        self._place[item] = place + _FIRST_OBJECT
+                        self._place[item] = place
                     self._keep(place, lines)
         self.missing = ItemRanges.of(item for item in self._done if self._place[item] == _WANTED)
 
@@ -184,20 +182,17 @@ class ResultReader:
 
     def _take(self, place: int, item: int) -> Json:
         """Return a result, and forget it."""
-        if place not in self._kept:
-            folder, name = self._found[place]
-            self._keep(place, self._read(folder, name, place + _FIRST_OBJECT))
         folder, name = self._found[place]
-        lines = self._kept[place]
+        if place not in self._kept:
+            self._keep(place, self._read(folder, name, place))
+        lines = self._kept.pop(place)
         if item not in lines:
             raise ItemResultsError(f"{name} has lost the result of item {item} meanwhile")
         line = lines.pop(item)
         self._place[item] = _NOT_WANTED
         self._kept_bytes -= len(line)
         if lines:
-            self._kept.move_to_end(place)
-        else:
-            del self._kept[place]
+            self._kept[place] = lines  # at the end again: what was used last is dropped last
         return _parse_line(name, line)[1]
 
 
