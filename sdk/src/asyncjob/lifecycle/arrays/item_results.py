@@ -15,7 +15,6 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Final, Protocol
 
 from asyncjob.errors import AsyncJobError
@@ -136,8 +135,8 @@ class ResultReader:
         # Four bytes for each item, so that ten million of them fit into memory.
         self._place = array("i")
         for first, last in done.ranges:
-            self._place.extend(repeat(_NOT_WANTED, first - len(self._place)))
-            self._place.extend(repeat(_WANTED, last + 1 - first))
+            self._place += array("i", [_NOT_WANTED]) * (first - len(self._place))
+            self._place += array("i", [_WANTED]) * (last + 1 - first)
         self._found: list[tuple[str, str]] = []
         self._kept: OrderedDict[int, dict[int, bytes]] = OrderedDict()
         self._kept_bytes = 0
