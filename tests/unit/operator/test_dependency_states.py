@@ -22,7 +22,12 @@ from asyncjob_operator.core.dependencies import (
 )
 from asyncjob_operator.core.options import DecisionOptions
 from asyncjob_operator.core.policies.cancellation import cancel_source, cascade_cancel
-from asyncjob_operator.core.policies.dead_letters import fail_on_dependency
+from asyncjob_operator.core.policies.dead_letters import (
+    DependencyFailure,
+    Missing,
+    dependency_failure,
+    fail_on_dependency,
+)
 from support.objects.snapshots import at, job, moved, seen
 
 
@@ -163,3 +168,18 @@ def test_a_parked_job_has_met_its_dependencies_whatever_becomes_of_them() -> Non
     sent = {"signals": {"go": {"sentBy": "ada"}}}
     told = job(Phase.PENDING, reason="WaitingForSignal", waiting=waiting, parks=1, spec=sent)
     assert moved(replace(snapshot, job=told), at(1)) == ("Queued", "WaitOver")
+
+
+@pytest.mark.parametrize(
+    ("names", "way"),
+    [
+        ("ab", "a → b → a"),
+        ("abcde", "a → b → c → d → e → a"),
+        ("abcdef", "a → b → c → (1 more) → e → f → a"),
+    ],
+)
+def test_of_a_long_cycle_three_names_at_each_end_are_told(names: str, way: str) -> None:
+    cycle = tuple(related(name, Phase.PENDING) for name in names)
+    found = dependency_failure(Dependencies(cycle=cycle), "ns", Missing(None, 0), at(0))
+    assert isinstance(found, DependencyFailure)
+    assert found.message == f"cannot start: jobs wait for one another: {way}"
