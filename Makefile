@@ -171,7 +171,7 @@ chaos: $(STAMP) tools ## faults on real processes under load, the whole matrix; 
 array-kills: $(STAMP) tools ## an array while workers, leader, gateway and API server are killed; each item counts once; minutes (ITEMS=n ROUNDS=n)
 	@$(BIN)/python -m asyncjob_chaos.array_kills $(call given,ITEMS,--items) $(call given,ROUNDS,--rounds)
 
-bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet fifty minutes (PARTS=a,b SCALE=small REPORT_ONLY=1)
+bench: $(STAMP) ## measure, beside the API server's limit and others; a quiet hour (PARTS=a,b SCALE=small REPORT_ONLY=1)
 	@$(BENCH) run $(call given,PARTS,--parts) $(call given,SCALE,--scale) $(call switched,REPORT_ONLY,--report-only)
 
 bench-curves: $(STAMP) ## how it scales, with objects, workers, payloads, long jobs and items; half an hour (CURVES=a,b SCALE=small)
