@@ -128,11 +128,23 @@ def _machine(results: Results) -> Lines:
 
 def _dates(results: Mapping[str, Results | None]) -> Block:
     found = [(name.removesuffix(".json"), it) for name, it in results.items() if it]
-    lines: Lines = [("What", "Measured"), *((name, str(it.run["began"])) for name, it in found)]
+    lines: Lines = [("What", "Measured"), *((name, _when(it)) for name, it in found)]
     return lambda: _markdown(lines)
 
 
+def _when(results: Results) -> str:
+    """Return when a run began, and when what it has left as it was."""
+    run = results.run
+    if not (earlier := run.get("measured earlier")):
+        return str(run["began"])
+    return f"{_value_text(run['parts'])}: {run['began']}; {_value_text(earlier)}"
+
+
 def _value_text(value: object) -> str:
+    if isinstance(value, dict):
+        times = dict.fromkeys(value.values())
+        by_time = {time: [key for key, at in value.items() if at == time] for time in times}
+        return "; ".join(f"{', '.join(keys)}: {time}" for time, keys in by_time.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -171,12 +183,10 @@ def publish(out: Path, shown: Path = store.SHOWN) -> None:
 def _keep_others(before: Results, path: Path) -> None:
     """Keep what an earlier run of other parts or curves has measured, and say when that was."""
     now = store.read(path)
-    parts = [part for part in before.run["parts"] if part not in now.run["parts"]]
-    if now.run["began"] == before.run["began"]:
-        earlier = before.run.get("measured earlier", "")
-    else:
-        said = f"{', '.join(parts)}: {before.run['began']}" if parts else ""
-        earlier = "; ".join(filter(None, (before.run.get("measured earlier"), said)))
+    earlier: dict[str, str] = dict(before.run.get("measured earlier", {}))
+    if now.run["began"] != before.run["began"]:
+        earlier |= dict.fromkeys(before.run["parts"], before.run["began"])
+    earlier = {part: at for part, at in earlier.items() if part not in now.run["parts"]}
     if not earlier:
         return
     others = {key: it for key, it in before.spreads.items() if key not in now.spreads}

@@ -378,7 +378,7 @@ SCENARIOS: list[Callable[[RecordedNamespace], None]] = [
 NEEDED: dict[Callable[[RecordedNamespace], None], Need] = {
     life_of_an_object: SAME_WORDS,
     invalid_objects: SAME_WORDS,
-    watches: (36, "Kubernetes 1.32 watches no table with bookmarks from nothing"),
+    watches: (36, "an older one refuses a watch of tables from nothing with bookmarks"),
     status_and_spec: SAME_WORDS,
     jobs_that_nobody_applies: MUTATING_POLICIES,
 }

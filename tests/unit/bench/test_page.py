@@ -122,21 +122,24 @@ def test_a_run_of_some_parts_leaves_what_other_parts_have_shown(tmp_path: Path) 
         "array_items_over_peer": 50.0,
     }
     assert kept.run["parts"] == ["arrays"]
-    assert kept.run["measured earlier"] == (
-        "parked: 2026-02-01T00:00:00+00:00; waits: 2026-02-02T00:00:00+00:00"
-    )
+    assert kept.run["measured earlier"] == {
+        "parked": "2026-02-01T00:00:00+00:00",
+        "waits": "2026-02-02T00:00:00+00:00",
+    }
 
 
 def test_a_curve_leaves_the_others_that_are_shown(tmp_path: Path) -> None:
     out, shown = tmp_path / "out", tmp_path / "shown"
-    for day, curve in ((1, "workers"), (2, "arrays")):
+    for day, curve in ((1, "workers"), (2, "arrays"), (3, "arrays")):
         some = Results(curves={curve: [{"jobs/s": float(day)}]})
         some.run = results().run | {"parts": [curve], "began": f"2026-02-0{day}T00:00:00+00:00"}
         store.write(some, out, store.CURVES)
         page.publish(out, shown)
     kept = store.read(shown / store.CURVES)
-    assert kept.curves == {"workers": [{"jobs/s": 1.0}], "arrays": [{"jobs/s": 2.0}]}
-    assert kept.run["measured earlier"] == "workers: 2026-02-01T00:00:00+00:00"
+    assert kept.curves == {"workers": [{"jobs/s": 1.0}], "arrays": [{"jobs/s": 3.0}]}
+    assert kept.run["measured earlier"] == {"workers": "2026-02-01T00:00:00+00:00"}
+    shown_dates = page.blocks({store.CURVES: kept}, [])["dates"]()
+    assert "| curves | arrays: 2026-02-03T00:00:00+00:00; workers: 2026-02-01" in shown_dates
 
 
 def test_the_last_three_complete_quiet_runs_stand_side_by_side(

@@ -114,9 +114,10 @@ class ResultObjects(Protocol):
 
 
 _NOT_WANTED: Final = -1
+"""Noted of an item that is not done, or whose result was taken already."""
+
 _WANTED: Final = -2
-"""What is noted of an item: that its result is not wanted, as it is not done or was taken already,
-that none was met, or else which object has it, counted from 0."""
+"""Noted of a done item until its result is met; from then on the object's number is, from 0."""
 
 
 class ResultReader:
