@@ -277,7 +277,8 @@ KINDS: Final = (
         array_life,
         array_promises,
         ARRAY_BEGINS_AT,
-        frozenset({"taken", "suspended", "redrives", "asked"}),
+        # One without a past has nothing to redrive: what a redrive does is among the promises.
+        frozenset({"taken", "suspended", "redrives", "asked", "run again"}),
         array_app,
         ARRAY_CHANGES,
     ),

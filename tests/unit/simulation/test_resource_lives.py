@@ -26,6 +26,9 @@ LIMITED = 1
 RATED = 4203377566
 """A seed whose queue has a rate in the end, and where other jobs come first than without a past."""
 
+CANCELLED_WITH_A_REDRIVE = 641065918
+"""A seed whose array has failed, then is asked for a redrive and a cancel at the same time."""
+
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_resource_comes_to_what_its_last_spec_says_whatever_it_was_before(kind: LifeKind) -> None:
@@ -42,6 +45,10 @@ def test_a_limit_that_is_not_kept_is_found() -> None:
 
 def test_how_many_run_at_once_under_a_rate_is_nobodys_promise() -> None:
     assert not try_seed(KINDS[0], RATED)
+
+
+def test_an_array_that_is_cancelled_with_its_redrive_runs_nothing() -> None:
+    assert not try_seed(ARRAYS, CANCELLED_WITH_A_REDRIVE)
 
 
 def end_of_array(*changes: dict[str, Any]) -> list[str]:
