@@ -12,7 +12,7 @@ from asyncjob.lifecycle.phases import Phase
 from asyncjob_simulation.planting import READER, SIMULATION, mutation, nothing, settable
 from asyncjob_worker import components
 from asyncjob_worker.claiming.claimer import Claimer, _ClaimRequest
-from asyncjob_worker.claiming.watcher import QueuedJobWatcher
+from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.clock import wall_seconds
 from asyncjob_worker.execution import attempt_steps
 from asyncjob_worker.execution.runner import JobRunner
@@ -58,13 +58,16 @@ def start_without_lease() -> AbstractContextManager[object]:
 
 @mutation("jobs that have become claimable are not taken into the backlog after the first")
 def lost_wakeup() -> AbstractContextManager[object]:
-    update = QueuedJobWatcher._update_backlog
+    update = BacklogFeed.update
 
-    def forget(self: Any, event: Any, candidate: Any) -> None:
-        if event.type != "MODIFIED":
-            update(self, event, candidate)
+    def forget(self: Any, candidate: Any, *, deleted: bool = False) -> None:
+        known = self.__dict__.setdefault("known", set())
+        if candidate is None or deleted or candidate.name not in known:
+            update(self, candidate, deleted=deleted)
+        if candidate is not None:
+            (known.discard if deleted else known.add)(candidate.name)
 
-    return patch.object(QueuedJobWatcher, "_update_backlog", forget)
+    return patch.object(BacklogFeed, "update", forget)
 
 
 # ---- worker: leases

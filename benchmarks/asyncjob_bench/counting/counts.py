@@ -31,8 +31,8 @@ from asyncjob_operator.telemetry.job_metrics import JobMetrics
 from asyncjob_operator.telemetry.quarantine import Quarantine
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.job_rows import RowReader
 from asyncjob_worker.claiming.queue_state import QueueState
-from asyncjob_worker.claiming.watcher import RowReader
 from asyncjob_worker.clock import monotonic
 from asyncjob_worker.execution.attempt import Attempt, AttemptServices
 from asyncjob_worker.leases.heartbeat import TICK_SECONDS

@@ -6,6 +6,7 @@ Leases and looks; what they use is a figure of its own, and is not taken off.
 
 import time
 from collections.abc import Sequence
+from statistics import median
 from typing import Final
 
 from asyncjob.names import API_VERSION, DEFAULT_QUEUE, QUEUE_KIND, QUEUES, collection_path
@@ -28,6 +29,11 @@ from asyncjob_dev.process import wait_until
 
 CLAIMS = "asyncjob_worker_claims_total"
 FEW: Final = 2
+FEW_FLOWS: Final = 2
+"""Before the many and after them."""
+
+FLEET_FLOWS: Final = 3
+TAKEOVERS: Final = "asyncjob_worker_takeovers_total"
 JOB_EVENTS: Final = "asyncjob_worker_job_events_total"
 SHARDS_WATCHED: Final = "asyncjob_worker_shards"
 DEAL_SECONDS: Final = 180.0
@@ -92,31 +98,53 @@ def _queue(*, paused: bool) -> Object:
 
 
 def measure_fleet(context: PartContext) -> Numbers:
-    """Return what jobs through many workers cost, and how fast they are beside two."""
-    scale, many = context.scale, context.scale.fleet
-    slots = max(1, many // FEW)
-    with stack_in(context.site, "fleet-few", workers=FEW, slots=slots) as here:
-        few_rate = run_flow(here, scale.fleet_jobs, warm_up=scale.warm_up).rate
+    """Return what jobs through many workers cost, and how fast they are beside two.
+
+    The two run before and after them, and each several times: a machine has fast minutes and slow.
+    """
+    many = context.scale.fleet
+    few_rates = _rates_of_few(context, "fleet-few-before")
     with stack_in(context.site, "fleet", workers=many, slots=1) as here:
         _until_assigned(here)
         idle = _idle_cores(here)
         before = _counts(here)
-        rate = run_flow(here, scale.fleet_jobs, warm_up=scale.warm_up).rate
-        jobs, told, lost = (now - then for now, then in zip(_counts(here), before, strict=True))
+        rates = _rates(context, here, FLEET_FLOWS)
+        counts = {name: now - before[name] for name, now in _counts(here).items()}
+    few_rates += _rates_of_few(context, "fleet-few-after")
+    jobs = counts["won"]
     return {
-        "watch_events_per_job_64": told / jobs,
-        "flat_ratio_64": rate / few_rate,
-        "conflict_ratio_64": lost / jobs,
+        "watch_events_per_job_64": counts["told"] / jobs,
+        "flat_ratio_64": median(rates) / median(few_rates),
+        "conflict_ratio_64": counts["lost"] / jobs,
+        "takeovers_won_64": counts["takeovers won"] / jobs,
+        "takeovers_lost_64": counts["takeovers lost"] / jobs,
         "fleet_idle_cores": idle,
     }
 
 
-def _counts(here: RunningStack) -> tuple[float, float, float]:
-    return (
-        here.total(CLAIMS, outcome="won"),
-        here.total(JOB_EVENTS),
-        here.total(CLAIMS, outcome="conflict"),
-    )
+def _rates_of_few(context: PartContext, name: str) -> list[float]:
+    slots = max(1, context.scale.fleet // FEW)
+    with stack_in(context.site, name, workers=FEW, slots=slots) as here:
+        return _rates(context, here, FEW_FLOWS)
+
+
+def _rates(context: PartContext, here: RunningStack, flows: int) -> list[float]:
+    """Return jobs a second of one flow after the other."""
+    scale = context.scale
+    return [
+        run_flow(here, scale.fleet_jobs, warm_up=scale.warm_up, prefix=f"job-{number}-").rate
+        for number in range(flows)
+    ]
+
+
+def _counts(here: RunningStack) -> dict[str, float]:
+    return {
+        "won": here.total(CLAIMS, outcome="won"),
+        "lost": here.total(CLAIMS, outcome="conflict"),
+        "told": here.total(JOB_EVENTS),
+        "takeovers won": here.total(TAKEOVERS, outcome="won"),
+        "takeovers lost": here.total(TAKEOVERS, outcome="lost"),
+    }
 
 
 def _idle_cores(here: RunningStack) -> float:

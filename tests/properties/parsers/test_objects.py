@@ -24,7 +24,7 @@ from asyncjob_operator.core.liveness import read_pod, status_written
 from asyncjob_operator.core.now import Now
 from asyncjob_operator.core.options import read_queue
 from asyncjob_operator.core.schedules.view import read_cron_job
-from asyncjob_worker.claiming.watcher import RowReader
+from asyncjob_worker.claiming.job_rows import RowReader
 from support.objects.fuzz import fuzzed, mutated, mutated_object
 
 TIME = "2026-11-23T12:00:00.000Z"

@@ -16,6 +16,7 @@ from asyncjob import WorkerApp
 from asyncjob.errors import ApiError, NoClusterError
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import KubeSession
+from asyncjob.kube.transport import KubeRequest
 from asyncjob.lifecycle.claim import Candidate, LeaseHolder
 from asyncjob.lifecycle.policy import BUILT_IN_POLICY
 from asyncjob_worker.clock import boottime
@@ -172,6 +173,9 @@ class ScriptedSession:
 
     async def get(self, path: str, params: Mapping[str, str] | None = None) -> JsonObject:
         return await self._answer(Call("get", path, params=params or {}))
+
+    async def send(self, request: KubeRequest) -> JsonObject:
+        return await self._answer(Call("send", request.path, params=request.params))
 
     async def create(self, path: str, body: Any) -> JsonObject:
         return await self._answer(Call("create", path, body))

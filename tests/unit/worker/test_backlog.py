@@ -159,6 +159,74 @@ def test_the_takeover_delay_begins_again_with_a_job_lost_to_another() -> None:
     assert len(names(jobs, 2.5)) == 1
 
 
+def foreign(*names: str, limited: Iterable[str] = (), type_: str = "echo") -> Backlog:
+    """Return a backlog of jobs of another worker, whose delay of a second begins at 0."""
+    jobs = backlog(steal_after=1.0, limited=limited)
+    jobs.reassign([1] * PARTITIONS, 0)
+    for name in names:
+        jobs.put(candidate(name, type=type_), 0)
+    assert jobs.pop(0) is None
+    return jobs
+
+
+def popped(jobs: Backlog, now: float) -> str | None:
+    """Return the name of the job that is popped."""
+    found = jobs.pop(now)
+    return found.name if found else None
+
+
+def test_of_an_owner_that_does_not_go_on_the_first_are_taken_over() -> None:
+    jobs = foreign("a", "b", "c")
+    assert names(jobs, 1.0) == ["a", "b", "c"]
+
+
+def test_of_an_owner_that_goes_on_the_last_are_taken_over() -> None:
+    jobs = foreign("a", "b", "c", "d")
+    jobs.drop("a")
+    assert names(jobs, 1.0) == ["d", "c"]
+    assert jobs.ready_at() == 2.0
+    assert names(jobs, 1.99) == []
+    assert names(jobs, 2.0) == ["b"]
+
+
+def test_an_owner_that_has_stopped_is_known_by_the_first_that_stays() -> None:
+    jobs = foreign("a", "b", "c", "d")
+    jobs.drop("a")
+    assert popped(jobs, 1.0) == "d"
+    assert [popped(jobs, 2.0), popped(jobs, 2.0), popped(jobs, 2.0)] == ["b", "c", None]
+
+
+def test_one_that_has_come_just_now_is_not_taken_over_as_the_last() -> None:
+    jobs = foreign("a", "b", "c")
+    jobs.drop("a")
+    jobs.put(candidate("new"), 0.5)
+    assert names(jobs, 1.0) == ["c"]
+    assert jobs.ready_at() == 1.5
+    assert names(jobs, 1.5) == ["new"]
+
+
+def test_the_last_of_an_owner_that_goes_on_is_left_to_it_once_it_is_the_only_one() -> None:
+    jobs = foreign("a", "b")
+    jobs.drop("a")
+    assert popped(jobs, 1.0) is None
+    assert jobs.ready_at() == 2.0
+    jobs.drop("b")
+    assert popped(jobs, 9.0) is None
+    assert jobs.ready_at() is None
+    jobs.put(candidate("c"), 10.0)
+    assert popped(jobs, 10.0) is None
+    assert jobs.ready_at() == 11.0
+    assert popped(jobs, 11.0) == "c"
+
+
+def test_of_chunks_those_are_taken_over_that_would_have_the_last_turns() -> None:
+    chunk_names = [*chunks("a", 3), *chunks("b", 2)]
+    jobs = foreign(*chunk_names, limited=["x/items"], type_="x/items")
+    jobs.drop(chunk_names[0])
+    assert arrays_of(names(jobs, 1.0)) == "aba"
+    assert arrays_of(names(jobs, 2.0)) == "b"
+
+
 def test_a_job_of_another_with_higher_priority_is_taken_over_though_my_own_do_not_run_out() -> None:
     jobs = backlog(steal_after=1.0)
     jobs.reassign(ranks(a=1), 0)

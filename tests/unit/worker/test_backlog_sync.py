@@ -12,6 +12,7 @@ from asyncjob.errors import ExpiredError, ObjectNotFoundError, UnknownOutcomeErr
 from asyncjob.json_types import JsonObject
 from asyncjob.kube import WatchEvent
 from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.partitions import PARTITIONS
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.watcher import QueuedJobWatcher
@@ -240,6 +241,7 @@ async def test_a_job_that_left_one_watch_for_another_ends_with_the_other(run: An
     harness.backlog.put(candidate("j", resource_version="6"), 0)
     harness.backlog.put(candidate("j", resource_version="7"), 0, PART)
     await run(harness, [bookmark("9")])
-    harness.feed._update_backlog(row("DELETED", "7"), candidate("j", resource_version="7"))
+    feed = BacklogFeed(harness.backlog, None, {"echo"}, lambda: 0.0, ignore)
+    feed.update(candidate("j", resource_version="7"), deleted=True)
     harness.backlog.drop_selection(PART)
     assert harness.names() == []

@@ -11,6 +11,7 @@ from asyncjob.lifecycle.phases import Phase, Reason
 from asyncjob.metrics import OTHER_LABEL, MetricSpec
 from asyncjob.metrics.worker import TABLE
 from asyncjob_worker.claiming.claimer import ClaimCounts
+from asyncjob_worker.claiming.slots import TakeoverCounts
 from asyncjob_worker.components import Components
 from asyncjob_worker.leases.heartbeat import HeartbeatCounts
 from asyncjob_worker.metrics import MAX_TYPES, Metrics
@@ -29,6 +30,7 @@ def parts() -> Components:
         backlog=range(7),
         shard_watches=SimpleNamespace(deal=SimpleNamespace(own={1, 2}, deputy={3})),
         job_watches=SimpleNamespace(events=12),
+        slots=SimpleNamespace(takeovers=TakeoverCounts(won=10, lost=11)),
     )
     return cast("Components", made)
 
@@ -81,6 +83,7 @@ def test_what_the_parts_know_is_read_when_somebody_asks() -> None:
     metrics = used()
     for outcome, wanted in (("won", 3), ("conflict", 2), ("refused", 1), ("postponed", 9)):
         assert value(metrics, "claims_total", outcome=outcome) == wanted
+    assert [value(metrics, "takeovers_total", outcome=one) for one in ("won", "lost")] == [10, 11]
     assert value(metrics, "lease_renewals_total", outcome="stored") == 5
     assert value(metrics, "lease_renewals_total", outcome="failed") == 4
     read = [value(metrics, name) for name in ("running", "abandoned", "backlog", "slots")]

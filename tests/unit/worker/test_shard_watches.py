@@ -1,20 +1,22 @@
 """How a worker goes over from the watch of all jobs to watches of its shards, and back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 import pytest
 
-from asyncjob.errors import InvalidError
+from asyncjob.errors import InvalidError, UnknownOutcomeError
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming import shard_watches
 from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.job_look import JobLook
 from asyncjob_worker.claiming.partitions import assign_partitions, partition_of
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.shard_watches import (
     LOOK_PAUSE_SECONDS,
     LOOK_SECONDS,
+    LOOKING_SECONDS,
     ShardWatches,
 )
 from asyncjob_worker.claiming.sharding import MIN_PEERS, deal_shards
@@ -36,8 +38,6 @@ class FakeWatch:
         self.error: Exception | None = None
         self.is_watching = False
         self.is_suspended = False
-        self.passed_over = 0
-        self.has_told = False
         self.ended = False
 
     async def run(self) -> None:
@@ -59,6 +59,38 @@ class FakeWatch:
         self.synced.clear()
 
 
+class FakeLook:
+    """A look whose API server the test plays."""
+
+    def __init__(self, selection: JobSelection, backlog: Backlog, finds: Sequence[str]) -> None:
+        self.selection = selection
+        self.backlog = backlog
+        self.finds = finds
+        self.passed_over = 0
+        self.error: Exception | None = None
+        self.refreshed = 0
+        self.relisted = False
+        self.ended = False
+
+    @property
+    def knows_jobs(self) -> bool:
+        return self.backlog.holds(self.selection)
+
+    async def refresh(self) -> None:
+        self.refreshed += 1
+        if self.error:
+            raise self.error
+        for name in self.finds:
+            self.backlog.put(candidate(name), 0.0, self.selection)
+
+    def relist(self) -> None:
+        self.relisted = True
+
+    def end(self) -> None:
+        self.ended = True
+        self.backlog.drop_selection(self.selection)
+
+
 class Harness:
     """The watches of one worker."""
 
@@ -66,6 +98,10 @@ class Harness:
         self.backlog = Backlog(takeover_delay=0.15, limit=100)
         self.whole = FakeWatch(JobSelection("q"))
         self.made: list[FakeWatch] = []
+        self.looks: list[FakeLook] = []
+        self.finds: list[str] = []
+        self.passed_over = 0
+        self.look_error: Exception | None = None
         self.idle = False
         self.pauses: list[float] = []
         self.watches = ShardWatches(
@@ -73,6 +109,7 @@ class Harness:
             cast("QueuedJobWatcher", self.whole),
             self.backlog,
             watch=self._make,
+            look=self._look,
             is_idle=lambda: self.idle,
         )
 
@@ -80,6 +117,12 @@ class Harness:
         made = FakeWatch(selection)
         self.made.append(made)
         return cast("QueuedJobWatcher", made)
+
+    def _look(self, selection: JobSelection) -> JobLook:
+        look = FakeLook(selection, self.backlog, self.finds)
+        look.passed_over, look.error = self.passed_over, self.look_error
+        self.looks.append(look)
+        return cast("JobLook", look)
 
     @property
     def running(self) -> list[FakeWatch]:
@@ -255,27 +298,57 @@ async def test_older_crds_have_all_jobs_watched(harness: Harness) -> None:
 
 async def test_only_an_idle_worker_looks_at_what_others_watch(harness: Harness) -> None:
     await harness.deal(MANY)
-    assert not [one for one in harness.made if one.selection.source is Source.FOREIGN]
+    assert not harness.looks
     harness.idle = True
     await settle()
-    seen = [one.selection for one in harness.made if one.selection.source is Source.FOREIGN]
     mine = harness.part(Source.OWN).selection.shards
-    assert seen
-    assert not any(one.shards & mine for one in seen)
+    assert harness.looks
+    assert not any(one.selection.shards & mine for one in harness.looks)
+    assert {one.selection.source for one in harness.looks} == {Source.FOREIGN}
 
 
 async def test_a_look_goes_on_while_there_are_jobs(harness: Harness) -> None:
     await harness.deal(MANY)
     harness.idle = True
     await settle()
-    look = harness.part(Source.FOREIGN)
-    harness.backlog.put(candidate("found"), 0.0, look.selection)
-    look.synced.set()
+    harness.finds.append("found")
     await settle()
-    assert not harness.has_ended(look)
+    look = harness.looks[-1]
+    refreshed = look.refreshed
+    assert refreshed > 1
+    await settle()
+    assert harness.looks[-1] is look
+    assert look.refreshed > refreshed
+    harness.finds.clear()
     harness.backlog.drop("found")
     await settle()
-    assert harness.has_ended(look)
+    assert look.ended
+    assert harness.looks[-1] is not look
+
+
+async def test_a_look_ends_after_a_while_although_there_are_jobs(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(0, 10**9, int(LOOKING_SECONDS) // 2))
+    monkeypatch.setattr(shard_watches, "boottime", lambda: float(next(now)))
+    await harness.deal(MANY)
+    harness.finds.append("found")
+    harness.idle = True
+    await settle()
+    ended = [one for one in harness.looks if one.ended]
+    assert {one.refreshed for one in ended} == {2}
+    harness.idle = False
+    await settle()
+    assert not harness.backlog.holds(harness.looks[-1].selection), "it is forgotten with the look"
+
+
+async def test_a_look_brings_in_what_was_left_out(harness: Harness) -> None:
+    await harness.deal(MANY)
+    harness.idle = True
+    harness.finds.append("found")
+    await settle()
+    harness.watches.relist()
+    assert harness.looks[-1].relisted
 
 
 async def test_all_watches_begin_again_when_jobs_were_left_out(harness: Harness) -> None:
@@ -364,27 +437,28 @@ async def test_crds_that_are_older_later_have_all_jobs_watched_again(
     harness: Harness, source: Source
 ) -> None:
     await harness.deal(MANY)
+    error = InvalidError("field label not supported: spec.priority")
+    if source is Source.FOREIGN:
+        harness.look_error = error
+    else:
+        harness.part(source).error = error
     harness.idle = True
-    await settle()
-    harness.part(source).error = InvalidError("field label not supported: spec.priority")
-    harness.part(Source.FOREIGN).synced.set()
     await settle()
     await harness.sync()
     assert not harness.running
     assert not harness.whole.is_suspended
 
 
-@pytest.mark.parametrize(("passed_over", "has_told"), [(1000, False), (1000, True), (3, False)])
-async def test_looks_that_find_only_many_jobs_of_others_become_rare(
-    harness: Harness, passed_over: int, has_told: bool
+@pytest.mark.parametrize(("passed_over", "fails"), [(1000, False), (3, False), (0, True)])
+async def test_looks_that_fail_or_cost_much_in_vain_become_rare(
+    harness: Harness, passed_over: int, fails: bool
 ) -> None:
+    harness.passed_over = passed_over
+    harness.look_error = UnknownOutcomeError("gone") if fails else None
     await harness.deal(MANY)
     harness.idle = True
-    for _ in range(8):
-        await settle()
-        look = harness.part(Source.FOREIGN)
-        look.passed_over, look.has_told = passed_over, has_told
-        look.synced.set()
     await settle()
-    longest = LOOK_PAUSE_SECONDS if passed_over == 1000 and not has_told else LOOK_SECONDS
+    assert all(one.ended for one in harness.looks)
+    longest = LOOK_PAUSE_SECONDS if passed_over == 1000 or fails else LOOK_SECONDS
     assert max(harness.pauses) == longest
+    assert not harness.whole.is_watching

@@ -8,7 +8,7 @@ import pytest
 from asyncjob import columns
 from asyncjob.json_types import Json
 from asyncjob.lifecycle.policy import Backoff, PolicyLayer
-from asyncjob_worker.claiming.watcher import RowReader
+from asyncjob_worker.claiming.job_rows import RowReader
 
 NAMES = [columns.NAME, *(column.name for column in columns.JOB_COLUMNS)]
 

@@ -18,6 +18,7 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.job_look import JobLook
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.claiming.selector import ClaimSelector
@@ -132,12 +133,22 @@ class Components:
             on_candidate=self._wake,
             observer=self.job_watches,
         )
+        new_look = partial(
+            JobLook,
+            session,
+            self.backlog,
+            types=app.handlers,
+            clock=boottime,
+            on_candidate=self._wake,
+            observer=self.job_watches,
+        )
         self.watcher = new_watch(selection=JobSelection(settings.queue))
         self.shard_watches = ShardWatches(
             holder.worker,
             self.watcher,
             self.backlog,
             watch=lambda selection: new_watch(selection=selection),
+            look=lambda selection: new_look(selection=selection),
             is_idle=self._is_idle,
         )
         self._selector = selector = ClaimSelector(

@@ -277,6 +277,7 @@ def metric_sources(
 ) -> Mapping[MetricSpec, Callable[[], Samples]]:
     """Return a source for each metric that is read only when it is collected."""
     claims, heartbeat, runner = components.claimer.counts, components.heartbeat, components.runner
+    takeovers = components.slots.takeovers
     return {
         worker.CLAIMS: lambda: {
             ("won",): claims.won,
@@ -284,6 +285,7 @@ def metric_sources(
             ("refused",): claims.refused,
             ("postponed",): claims.postponed,
         },
+        worker.TAKEOVERS: lambda: {("won",): takeovers.won, ("lost",): takeovers.lost},
         worker.LEASE_RENEWALS: lambda: {
             ("stored",): heartbeat.counts.stored,
             ("failed",): heartbeat.counts.failed,

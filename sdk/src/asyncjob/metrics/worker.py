@@ -16,6 +16,13 @@ CLAIMS: Final = _counter(
     "the API server's rules), postponed (not sent, because heartbeats are too late for the lease).",
     labels=("outcome",),
 )
+TAKEOVERS: Final = _counter(
+    "asyncjob_worker_takeovers",
+    unit="claims",
+    help="Claims of jobs that another worker claims first, unless it is busy or gone: won, lost "
+    "(mostly to that worker). The claims are among those of asyncjob_worker_claims_total.",
+    labels=("outcome",),
+)
 FINISHED: Final = _counter(
     "asyncjob_worker_jobs_finished",
     unit="attempts",
@@ -59,8 +66,8 @@ SHARDS: Final = _gauge(
 JOB_EVENTS: Final = _counter(
     "asyncjob_worker_job_events",
     unit="events",
-    help="Events that watches of queued jobs have sent to this process. For a job that it watches, "
-    "two: that it can be claimed, and that it no longer can.",
+    help="How often this process was told of a queued job, by a watch or a list. For a job that it "
+    "watches, twice: that it can be claimed, and that it no longer can.",
 )
 LEASE_RENEWALS: Final = _counter(
     "asyncjob_worker_lease_renewals",
@@ -109,6 +116,7 @@ API_REQUEST_SECONDS: Final = _seconds(
 
 TABLE: Final = (
     CLAIMS,
+    TAKEOVERS,
     FINISHED,
     FENCED,
     HANDLER_SECONDS,

@@ -4,40 +4,25 @@ Jobs are assigned to the live workers by rendezvous hashing, so that idle worker
 claim the same job and, with a full backlog, each works on its own share. For each job the workers
 have ranks; the one of rank 0 owns it, the others find it foreign. A foreign job is taken over only
 after a delay that grows with this worker's rank for it, and that starts again whenever a takeover
-turned out to be too early.
-
-Each priority has a bucket, and within it each type with a limit of its own has a queue, as chunks
-of arrays have together, so that jobs that cannot be claimed now are not examined again and again.
-Pure: time is an argument.
+turned out to be too early. Pure: time is an argument.
 """
 
 import itertools
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from asyncjob.lifecycle.arrays.chunks import array_of_chunk, is_chunk_type
+from asyncjob.lifecycle.arrays.chunks import is_chunk_type
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.partitions import PARTITIONS, Ranks, partition_of
+from asyncjob_worker.claiming.priority_bucket import CHUNKS, NO_TYPES, ExcludedTypes, PriorityBucket
 from asyncjob_worker.claiming.selection import JobSelection, Source
-from asyncjob_worker.claiming.turns import TurnQueue
 from asyncjob_worker.claiming.watched_jobs import WatchedJobs
-
-ExcludedTypes = AbstractSet[str]
-"""Types with a limit of their own that run as many jobs as it allows; `CHUNKS` for all chunks."""
-
-NO_TYPES: Final[ExcludedTypes] = frozenset()
 
 MAX_STALE_ENTRIES = 1024
 """Queues are compacted once they hold more names without a job than this plus the number of
 jobs."""
-
-CHUNKS: Final = "/"
-"""Key of the queue of the chunks of all arrays, which take turns; no type is called so."""
 
 _SHARED_QUEUE: Final = ""
 """Key of the queue of all types without a limit of their own."""
@@ -184,6 +169,7 @@ class Backlog:
             claimable = bucket.claimable(
                 now,
                 self.takeover_delay,
+                is_wanted=partial(self._is_in, priority),
                 include_crashed=include_crashed,
                 excluded_types=excluded_types,
             )
@@ -204,6 +190,10 @@ class Backlog:
         return any(
             queue.deferred for bucket in self._buckets.values() for queue in bucket.queues.values()
         )
+
+    def is_foreign(self, candidate: Candidate) -> bool:
+        """Return whether another worker claims this job first."""
+        return self._rank(candidate) > 0
 
     def restart_takeover_delay(self, now: float) -> None:
         """Start the takeover delay again: a job was claimed by another worker before us."""
@@ -273,119 +263,3 @@ class Backlog:
         if self._ranks_by_shard is not None and not candidate.priority:
             return self._ranks_by_shard[shard_of(candidate.name)]
         return self._ranks[partition_of(candidate.name)]
-
-
-@dataclass(slots=True)
-class TypeQueue:
-    """Names of jobs of one priority that may be claimed under the same limit of their type.
-
-    A name may stand here more than once, or without a job: who pops it has to check.
-    """
-
-    own: TurnQueue[int] = field(default_factory=TurnQueue)
-    """Own jobs by number of arrival."""
-
-    foreign: dict[int, TurnQueue[float]] = field(default_factory=dict)
-    """Foreign jobs by this worker's rank for them, each with its time of arrival."""
-
-    deferred: deque[str] = field(default_factory=deque)
-    """Jobs that have crashed before, whose turn came when no such job could be started."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no names are left here."""
-        return not (self.own or self.foreign or self.deferred)
-
-    def compact(self, is_wanted: Callable[[str], bool]) -> None:
-        """Remove the names that are not wanted, and all but the first occurrence of each."""
-        self.own.compact(is_wanted)
-        self.deferred = deque(dict.fromkeys(filter(is_wanted, self.deferred)))
-        for waiting in self.foreign.values():
-            waiting.compact(is_wanted)
-        self.foreign = {rank: waiting for rank, waiting in self.foreign.items() if waiting}
-
-    def pop_foreign(self, rank: int) -> str:
-        """Remove and return the first of the foreign jobs with this rank."""
-        name = self.foreign[rank].popleft()
-        if not self.foreign[rank]:
-            del self.foreign[rank]
-        return name
-
-
-@dataclass(slots=True)
-class PriorityBucket:
-    """The jobs of one priority.
-
-    Each limited type has a queue of its own, so that its jobs are not examined while it is
-    excluded.
-    """
-
-    queues: dict[str, TypeQueue] = field(default_factory=dict)
-    """By type; all chunks share `CHUNKS`, all types without a limit `_SHARED_QUEUE`."""
-
-    own_exhausted_at: float | None = None
-    """When the worker's own jobs ran out; None while there are some, or if nobody has looked."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no names are left here."""
-        return all(queue.is_empty for queue in self.queues.values())
-
-    def add(self, key: str, name: str, rank: int, now: float, number: int) -> None:
-        """Add a job to the queue `key`; `number` grows with each job."""
-        queue = self.queues.setdefault(key, TypeQueue())
-        array = array_of_chunk(name) if key == CHUNKS else ""
-        if rank == 0:
-            queue.own.append(number, name, array)
-        else:
-            queue.foreign.setdefault(rank, TurnQueue()).append(now, name, array)
-
-    def claimable(
-        self,
-        now: float,
-        takeover_delay: float,
-        *,
-        include_crashed: bool,
-        excluded_types: ExcludedTypes,
-    ) -> Iterator[tuple[str, str]]:
-        """Remove and yield queue keys and names, in the order in which they may be claimed now."""
-        queues = {key: queue for key, queue in self.queues.items() if key not in excluded_types}
-        for key, queue in queues.items():
-            while include_crashed and queue.deferred:
-                yield key, queue.deferred.popleft()
-        while (first := _oldest_own(queues)) is not None:
-            self.own_exhausted_at = None
-            yield first, queues[first].own.popleft()
-        if self.own_exhausted_at is None:
-            self.own_exhausted_at = now
-        for key, queue in queues.items():
-            for rank in sorted(queue.foreign):
-                while rank in queue.foreign and self._ready_at(queue, rank, takeover_delay) <= now:
-                    yield key, queue.pop_foreign(rank)
-
-    def compact(self, is_wanted: Callable[[str, str], bool]) -> None:
-        """Remove the names that are not wanted; `is_wanted` gets the queue's key and the name."""
-        for key, queue in list(self.queues.items()):
-            queue.compact(partial(is_wanted, key))
-            if queue.is_empty:
-                del self.queues[key]
-
-    def ready_at(self, takeover_delay: float, excluded_types: ExcludedTypes) -> float | None:
-        """Return when the next foreign job may be taken over; None if there is none."""
-        queues = (queue for key, queue in self.queues.items() if key not in excluded_types)
-        times = (
-            self._ready_at(queue, rank, takeover_delay)
-            for queue in queues
-            for rank in queue.foreign
-        )
-        return min(times, default=None)
-
-    def _ready_at(self, queue: TypeQueue, rank: int, takeover_delay: float) -> float:
-        arrived = queue.foreign[rank].first
-        return max(arrived, self.own_exhausted_at or arrived) + rank * takeover_delay
-
-
-def _oldest_own(queues: Mapping[str, TypeQueue]) -> str | None:
-    """Return the key of the queue whose first own job has waited longest."""
-    waiting = [(queue.own.first, key) for key, queue in queues.items() if queue.own]
-    return min(waiting)[1] if waiting else None

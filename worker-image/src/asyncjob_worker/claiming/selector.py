@@ -12,7 +12,8 @@ from typing import Final
 
 from asyncjob.lifecycle.arrays.chunks import chunk_slots
 from asyncjob.lifecycle.claim import Candidate
-from asyncjob_worker.claiming.backlog import CHUNKS, Backlog
+from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.priority_bucket import CHUNKS
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 
 TAKEOVER_ROUND_TRIPS = 10
@@ -129,6 +130,10 @@ class ClaimSelector:
         if self._empty_by is not None and now < self._crashed_allowed_at:
             times.append(self._crashed_allowed_at)
         return min((time for time in times if time is not None), default=None)
+
+    def is_takeover(self, candidate: Candidate) -> bool:
+        """Return whether the job that was selected last is one that another worker claims first."""
+        return self._backlog.is_foreign(candidate)
 
     def put_back(self, candidate: Candidate) -> None:
         """Put a job whose claim could not be sent back into the backlog."""

@@ -4,19 +4,18 @@ A watch ends only when those that take its place have told of all jobs, so that 
 that moment jobs may be told twice. What only the old watch has told of is forgotten with it.
 
 A shard whose owner and deputy are full, frozen or gone is found by looks: a worker with an idle
-slot watches shards of others until all their jobs have been told, and goes on for as long as it
-knows of jobs there.
+slot lists the jobs of others' shards, and goes on for as long as it knows of jobs there.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import suppress
 from typing import Any, Final
 
 import structlog
 
-from asyncjob.errors import InvalidError
+from asyncjob.errors import ApiError, InvalidError
 from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.job_look import JobLook
 from asyncjob_worker.claiming.partitions import assign_partitions
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.sharding import MIN_PEERS, ShardDeal, deal_shards
@@ -35,7 +34,7 @@ after this long."""
 SYNC_POLL_SECONDS: Final = 0.1
 
 LOOK_SECONDS: Final = 1.0
-"""Between two looks of a worker with an idle slot, and how long one may take to find a job."""
+"""Between two looks of a worker with an idle slot, and between two lists of one."""
 
 LOOKS_PER_SECOND: Final = 32
 """Of all workers of a kind together: a look has the API server go through all jobs once."""
@@ -54,7 +53,7 @@ class ShardWatches:
     """The watches of one worker's part of the queued jobs; none as long as its peers are few.
 
     `whole` is the watch of all jobs, which somebody else runs. `watch` makes one of a part, and
-    `is_idle` tells whether a slot waits for a job.
+    `look` a look at a part. `is_idle` tells whether a slot waits for a job.
     """
 
     def __init__(
@@ -64,12 +63,15 @@ class ShardWatches:
         backlog: Backlog,
         *,
         watch: Callable[[JobSelection], QueuedJobWatcher],
+        look: Callable[[JobSelection], JobLook],
         is_idle: Callable[[], bool],
     ) -> None:
         self._worker = worker
         self._whole = whole
         self._backlog = backlog
         self._new_watch = watch
+        self._new_look = look
+        self._look: JobLook | None = None
         self._is_idle = is_idle
         self._queue = whole.selection.queue
         self._live: frozenset[str] = frozenset()
@@ -84,11 +86,7 @@ class ShardWatches:
     def is_watching(self) -> bool:
         """Whether the API server tells of jobs."""
         # Not those that are yet to tell of all jobs: others are watching until they have.
-        synced = [
-            watch
-            for watch, _ in self._parts.values()
-            if watch.synced.is_set() and not _is_look(watch)
-        ]
+        synced = [watch for watch, _ in self._parts.values() if watch.synced.is_set()]
         return self._whole.is_watching or (bool(synced) and all(it.is_watching for it in synced))
 
     def relist(self) -> None:
@@ -96,6 +94,8 @@ class ShardWatches:
         self._whole.relist()
         for watch, _ in self._parts.values():
             watch.relist()
+        if self._look is not None:
+            self._look.relist()
 
     def set_workers(self, live: frozenset[str], peers: frozenset[str]) -> None:
         """Share the jobs out among the live workers from now on, shards among the peers.
@@ -167,7 +167,7 @@ class ShardWatches:
         began = boottime()
         waiting = list(watches)
         while waiting := [watch for watch in waiting if not watch.synced.is_set()]:
-            if self._are_refused(waiting):
+            if self._are_refused(watch.error for watch in waiting):
                 return False
             if boottime() - began > SYNC_SECONDS:
                 if all(one.is_watching for one in waiting):
@@ -177,9 +177,9 @@ class ShardWatches:
             await asyncio.sleep(SYNC_POLL_SECONDS)
         return True
 
-    def _are_refused(self, watches: Iterable[QueuedJobWatcher]) -> bool:
+    def _are_refused(self, errors: Iterable[ApiError | None]) -> bool:
         """Go back to the watch of all jobs if the API server does not know the selector."""
-        if not any(isinstance(watch.error, InvalidError) for watch in watches):
+        if not any(isinstance(error, InvalidError) for error in errors):
             return False
         log.warning("jobs cannot be watched by shard: the CRDs are older than this worker")
         self._unsupported = True
@@ -204,29 +204,32 @@ class ShardWatches:
         while (deal := self.deal) is not None:
             pause = max(LOOK_SECONDS, deal.peers / LOOKS_PER_SECOND)
             await asyncio.sleep(min(pause * longer, max(pause, LOOK_PAUSE_SECONDS)))
-            if self._are_refused(watch for watch, _ in self._parts.values()):
+            if self._are_refused(watch.error for watch, _ in self._parts.values()):
                 break
             shards = deal.foreign_shards(int(wall_nanoseconds() / 1e9 / pause))
             if shards is not None and self._is_idle():
                 selection = JobSelection(self._queue, Source.FOREIGN, shards)
-                in_vain = await self._look(selection)
+                in_vain = await self._look_at(selection)
                 longer = min(2 * longer, LOOK_PAUSE_SECONDS) if in_vain else 1
         await asyncio.Event().wait()
 
-    async def _look(self, selection: JobSelection) -> bool:
-        """Return whether there were only jobs of other types, and many of them."""
-        watch = self._start(selection)
+    async def _look_at(self, selection: JobSelection) -> bool:
+        """Return whether that is better not done again soon: it failed, or cost much in vain."""
+        look = self._look = self._new_look(selection)
+        ends_at = boottime() + LOOKING_SECONDS
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await watch.synced.wait()
-            ends_at = boottime() + LOOKING_SECONDS
-            while self._backlog.holds(watch.selection) and boottime() < ends_at:  # noqa: ASYNC110  # seldom
+            await look.refresh()
+            while look.knows_jobs and boottime() < ends_at:
                 await asyncio.sleep(LOOK_SECONDS)
-            self._are_refused([watch])
+                await look.refresh()
+        except ApiError as error:
+            if not self._are_refused([error]):
+                log.warning("cannot look at jobs that others watch", error=str(error))
+            return True
         finally:
-            await self._stop([selection])
-        return watch.passed_over > MAX_PASSED_OVER and not watch.has_told
+            self._look = None
+            look.end()
+        return look.passed_over > MAX_PASSED_OVER
 
     def _start(self, selection: JobSelection) -> QueuedJobWatcher:
         watch = self._new_watch(selection)
@@ -241,10 +244,6 @@ class ShardWatches:
         await _cancel([task for _, task in ended])
         for watch, _ in ended:  # an event may have come before the end
             self._backlog.drop_selection(watch.selection)
-
-
-def _is_look(watch: QueuedJobWatcher) -> bool:
-    return watch.selection.source is Source.FOREIGN
 
 
 def _selections(queue: str, deal: ShardDeal | None) -> Iterator[JobSelection]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -74,6 +75,14 @@ class IdleSlots:
             self._timer = None
 
 
+@dataclass(slots=True)
+class TakeoverCounts:
+    """Counts of the claims of jobs that another worker claims first."""
+
+    won: int = 0
+    lost: int = 0
+
+
 class Slots:
     """Claims and runs what the selector returns, up to `count` jobs at a time.
 
@@ -95,6 +104,7 @@ class Slots:
         self._run_job = run_job
         self._on_failure = on_failure
         self._running: dict[HeldJob, Candidate] = {}
+        self.takeovers = TakeoverCounts()
         self._idle = IdleSlots()
         self._draining = asyncio.Event()
 
@@ -146,6 +156,7 @@ class Slots:
 
     async def _claim_and_run(self, candidate: Candidate, backoff: ExponentialBackoff) -> None:
         sent_at = boottime()
+        is_takeover = self._selector.is_takeover(candidate)
         try:
             held = await self._claimer.claim(candidate)
         except (ApiError, HeartbeatLagError) as error:
@@ -156,6 +167,8 @@ class Slots:
             return
         backoff.reset()
         self._selector.record_claim(boottime() - sent_at, won=held is not None)
+        if is_takeover:
+            self._count_takeover(won=held is not None)
         if held is None:
             return
         self._running[held] = candidate
@@ -163,6 +176,12 @@ class Slots:
             await self._run_job(held)
         finally:
             del self._running[held]
+
+    def _count_takeover(self, *, won: bool) -> None:
+        if won:
+            self.takeovers.won += 1
+        else:
+            self.takeovers.lost += 1
 
     async def _select_next(self) -> Candidate | None:
         """Wait for a job to claim; None once draining."""

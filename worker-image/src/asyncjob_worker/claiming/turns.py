@@ -5,6 +5,7 @@ and the first place goes to the array whose turn it is; so arrays take turns amo
 jobs that are no chunks wait neither longer nor shorter by that.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -31,6 +32,16 @@ class TurnQueue(Generic[SortKey]):
         """Return the first place. Raises IndexError if there is none."""
         return self._places[0]
 
+    @property
+    def second(self) -> SortKey | None:
+        """Return the second place; None if there is none."""
+        return self._places[1] if len(self._places) > 1 else None
+
+    @property
+    def first_name(self) -> str:
+        """Return the name that gets the first place. Raises IndexError if there is none."""
+        return self._names[self._turns[0]][0]
+
     def append(self, place: SortKey, name: str, array: str) -> None:
         """Add a name of an array; empty: of none. An array that comes back has the last turn."""
         self._places.append(place)
@@ -42,6 +53,27 @@ class TurnQueue(Generic[SortKey]):
     def popleft(self) -> str:
         """Remove the first place, and return the name that gets it. Raises IndexError if empty."""
         return self._pop()[1]
+
+    def pop_last(self, limit: SortKey, key: Callable[[SortKey], SortKey]) -> str | None:
+        """Remove the last place whose key is at most `limit`, and return the name that is in it.
+
+        Keys ascend as places do. None if that is the first place, or there is none. Among arrays it
+        is the name that would be the last of all, ready or not.
+        """
+        ready = bisect_right(self._places, limit, key=key)
+        if ready <= 1:
+            return None
+        del self._places[ready - 1]
+        # Of those with as many names left, the one whose turn is last.
+        array = max(reversed(self._turns), key=lambda one: len(self._names[one]))
+        names = self._names[array]
+        last = -1 if len(self._turns) > 1 else ready - 1
+        name = names[last]
+        del names[last]
+        if not names:
+            del self._names[array]
+            self._turns.remove(array)
+        return name
 
     def compact(self, is_wanted: Callable[[str], bool]) -> None:
         """Remove the names that are not wanted, and all but the first occurrence of each."""

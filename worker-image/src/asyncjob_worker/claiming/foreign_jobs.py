@@ -1,0 +1,60 @@
+"""Queued jobs that another worker claims first, and which of them this one takes over.
+
+That is after a delay. While their owner goes on it claims the first of them next, and of what it
+has claimed just now the watch does not tell yet: who took over the first would mostly lose it. So
+of an owner that goes on the last is taken over, to which it comes last, and the first of one that
+does not. Pure: time is an argument.
+"""
+
+from collections.abc import Callable
+
+from asyncjob_worker.claiming.turns import TurnQueue
+
+
+class ForeignJobs:
+    """Jobs for which this worker has the same rank, each with its time of arrival."""
+
+    __slots__ = ("_owner_seen_at", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: TurnQueue[float] = TurnQueue()
+        self._owner_seen_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def append(self, now: float, name: str, array: str) -> None:
+        """Add a job; `array` is empty unless it is a chunk of one."""
+        self._waiting.append(now, name, array)
+
+    def compact(self, is_wanted: Callable[[str], bool]) -> None:
+        """Remove the names that are not wanted, and all but the first occurrence of each."""
+        self._waiting.compact(is_wanted)
+
+    def pop(
+        self, now: float, *, idle_since: float, delay: float, is_wanted: Callable[[str], bool]
+    ) -> str | None:
+        """Remove and return the job to take over now; None if there is none.
+
+        It has waited for `delay` since it arrived, and since this worker has no own jobs left. The
+        first have to be wanted: where they are not, their owner goes on.
+        """
+        while self._waiting and not is_wanted(self._waiting.first_name):
+            self._waiting.popleft()
+            self._owner_seen_at = now
+        if not self._waiting or idle_since + delay > now:
+            return None
+        if self._first_waits_since + delay <= now:
+            return self._waiting.popleft()
+        return self._waiting.pop_last(now, lambda arrived: arrived + delay)
+
+    def waits_since(self, idle_since: float | None) -> float:
+        """Return from when on the delay counts that is over first. Raises IndexError if empty."""
+        second = self._waiting.second
+        began = self._first_waits_since if second is None else min(self._first_waits_since, second)
+        return began if idle_since is None else max(began, idle_since)
+
+    @property
+    def _first_waits_since(self) -> float:
+        first = self._waiting.first
+        return first if self._owner_seen_at is None else max(first, self._owner_seen_at)
