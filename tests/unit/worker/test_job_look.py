@@ -68,8 +68,8 @@ async def test_a_look_lists_what_is_selected_from_the_cache() -> None:
     assert call.params == {**LOOK.params(), "resourceVersion": "0"}
     assert harness.versions("a", "b") == ["7", "8"]
     assert (harness.calls, harness.observer.events) == (2, 2)
-    assert harness.look.knows_jobs
-    assert harness.look.passed_over == 0
+    assert harness.backlog.holds(LOOK)
+    assert harness.look.feed.passed_over == 0
 
 
 async def test_what_is_gone_the_next_time_is_dropped() -> None:
@@ -77,7 +77,7 @@ async def test_what_is_gone_the_next_time_is_dropped() -> None:
     await harness.look.refresh()
     await harness.look.refresh()
     assert harness.versions("a", "b") == [None, "9"]
-    assert harness.look.knows_jobs
+    assert harness.backlog.holds(LOOK)
 
 
 async def test_what_is_being_claimed_here_is_not_brought_in_again() -> None:
@@ -88,7 +88,7 @@ async def test_what_is_being_claimed_here_is_not_brought_in_again() -> None:
     assert taken
     assert taken.name == "a"
     await harness.look.refresh()
-    assert not harness.look.knows_jobs
+    assert not harness.backlog.holds(LOOK)
 
 
 async def test_what_comes_back_in_a_later_version_is() -> None:
@@ -119,21 +119,13 @@ async def test_jobs_of_others_types_and_suspended_ones_are_not_brought_in() -> N
     harness = LookHarness(table(("a", "7", "other"), ("b", "8", "echo", True)))
     await harness.look.refresh()
     assert harness.versions("a", "b") == [None, None]
-    assert harness.look.passed_over == 0, "one of a known type was among them"
+    assert harness.look.feed.passed_over == 0, "one of a known type was among them"
 
 
 async def test_it_is_counted_how_many_were_passed_over_if_all_were() -> None:
     harness = LookHarness(table(("a", "7", "other"), ("b", "8", "another")))
     await harness.look.refresh()
-    assert harness.look.passed_over == 2
-
-
-async def test_the_end_of_a_look_forgets_what_only_it_knows() -> None:
-    harness = LookHarness(table(("a", "7"), ("b", "8")))
-    await harness.look.refresh()
-    harness.backlog.put(candidate("b", resource_version="8"), 0.0, JobSelection("default"))
-    harness.look.end()
-    assert harness.versions("a", "b") == [None, "8"]
+    assert harness.look.feed.passed_over == 2
 
 
 async def test_a_refused_list_is_raised() -> None:

@@ -1,7 +1,7 @@
 """How a worker goes over from the watch of all jobs to watches of its shards, and back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
@@ -10,13 +10,11 @@ from asyncjob.errors import InvalidError, UnknownOutcomeError
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming import shard_watches
 from asyncjob_worker.claiming.backlog import Backlog
-from asyncjob_worker.claiming.job_look import JobLook
+from asyncjob_worker.claiming.foreign_looks import LOOK_SECONDS, ForeignLooks
 from asyncjob_worker.claiming.partitions import assign_partitions, partition_of
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.shard_watches import (
     LOOK_PAUSE_SECONDS,
-    LOOK_SECONDS,
-    LOOKING_SECONDS,
     ShardWatches,
 )
 from asyncjob_worker.claiming.sharding import MIN_PEERS, deal_shards
@@ -59,36 +57,23 @@ class FakeWatch:
         self.synced.clear()
 
 
-class FakeLook:
-    """A look whose API server the test plays."""
+class FakeLooks:
+    """Looks whose API server the test plays."""
 
-    def __init__(self, selection: JobSelection, backlog: Backlog, finds: Sequence[str]) -> None:
-        self.selection = selection
-        self.backlog = backlog
-        self.finds = finds
-        self.passed_over = 0
+    def __init__(self) -> None:
+        self.seen: list[JobSelection] = []
+        self.relisted = 0
+        self.in_vain = False
         self.error: Exception | None = None
-        self.refreshed = 0
-        self.relisted = False
-        self.ended = False
 
-    @property
-    def knows_jobs(self) -> bool:
-        return self.backlog.holds(self.selection)
-
-    async def refresh(self) -> None:
-        self.refreshed += 1
+    async def look_at(self, selection: JobSelection) -> bool:
+        self.seen.append(selection)
         if self.error:
             raise self.error
-        for name in self.finds:
-            self.backlog.put(candidate(name), 0.0, self.selection)
+        return self.in_vain
 
     def relist(self) -> None:
-        self.relisted = True
-
-    def end(self) -> None:
-        self.ended = True
-        self.backlog.drop_selection(self.selection)
+        self.relisted += 1
 
 
 class Harness:
@@ -98,10 +83,7 @@ class Harness:
         self.backlog = Backlog(takeover_delay=0.15, limit=100)
         self.whole = FakeWatch(JobSelection("q"))
         self.made: list[FakeWatch] = []
-        self.looks: list[FakeLook] = []
-        self.finds: list[str] = []
-        self.passed_over = 0
-        self.look_error: Exception | None = None
+        self.looks = FakeLooks()
         self.idle = False
         self.pauses: list[float] = []
         self.watches = ShardWatches(
@@ -109,7 +91,7 @@ class Harness:
             cast("QueuedJobWatcher", self.whole),
             self.backlog,
             watch=self._make,
-            look=self._look,
+            looks=cast("ForeignLooks", self.looks),
             is_idle=lambda: self.idle,
         )
 
@@ -117,12 +99,6 @@ class Harness:
         made = FakeWatch(selection)
         self.made.append(made)
         return cast("QueuedJobWatcher", made)
-
-    def _look(self, selection: JobSelection) -> JobLook:
-        look = FakeLook(selection, self.backlog, self.finds)
-        look.passed_over, look.error = self.passed_over, self.look_error
-        self.looks.append(look)
-        return cast("JobLook", look)
 
     @property
     def running(self) -> list[FakeWatch]:
@@ -298,63 +274,20 @@ async def test_older_crds_have_all_jobs_watched(harness: Harness) -> None:
 
 async def test_only_an_idle_worker_looks_at_what_others_watch(harness: Harness) -> None:
     await harness.deal(MANY)
-    assert not harness.looks
+    assert not harness.looks.seen
     harness.idle = True
     await settle()
     mine = harness.part(Source.OWN).selection.shards
-    assert harness.looks
-    assert not any(one.selection.shards & mine for one in harness.looks)
-    assert {one.selection.source for one in harness.looks} == {Source.FOREIGN}
-
-
-async def test_a_look_goes_on_while_there_are_jobs(harness: Harness) -> None:
-    await harness.deal(MANY)
-    harness.idle = True
-    await settle()
-    harness.finds.append("found")
-    await settle()
-    look = harness.looks[-1]
-    refreshed = look.refreshed
-    assert refreshed > 1
-    await settle()
-    assert harness.looks[-1] is look
-    assert look.refreshed > refreshed
-    harness.finds.clear()
-    harness.backlog.drop("found")
-    await settle()
-    assert look.ended
-    assert harness.looks[-1] is not look
-
-
-async def test_a_look_ends_after_a_while_although_there_are_jobs(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = iter(range(0, 10**9, int(LOOKING_SECONDS) // 2))
-    monkeypatch.setattr(shard_watches, "boottime", lambda: float(next(now)))
-    await harness.deal(MANY)
-    harness.finds.append("found")
-    harness.idle = True
-    await settle()
-    ended = [one for one in harness.looks if one.ended]
-    assert {one.refreshed for one in ended} == {2}
-    harness.idle = False
-    await settle()
-    assert not harness.backlog.holds(harness.looks[-1].selection), "it is forgotten with the look"
-
-
-async def test_a_look_brings_in_what_was_left_out(harness: Harness) -> None:
-    await harness.deal(MANY)
-    harness.idle = True
-    harness.finds.append("found")
-    await settle()
-    harness.watches.relist()
-    assert harness.looks[-1].relisted
+    assert harness.looks.seen
+    assert not any(one.shards & mine for one in harness.looks.seen)
+    assert {one.source for one in harness.looks.seen} == {Source.FOREIGN}
 
 
 async def test_all_watches_begin_again_when_jobs_were_left_out(harness: Harness) -> None:
     await harness.deal(MANY)
     harness.watches.relist()
     assert not any(one.synced.is_set() for one in harness.running)
+    assert harness.looks.relisted == 1
 
 
 def tell(harness: Harness, watch: FakeWatch, version: str = "7") -> None:
@@ -439,7 +372,7 @@ async def test_crds_that_are_older_later_have_all_jobs_watched_again(
     await harness.deal(MANY)
     error = InvalidError("field label not supported: spec.priority")
     if source is Source.FOREIGN:
-        harness.look_error = error
+        harness.looks.error = error
     else:
         harness.part(source).error = error
     harness.idle = True
@@ -449,16 +382,15 @@ async def test_crds_that_are_older_later_have_all_jobs_watched_again(
     assert not harness.whole.is_suspended
 
 
-@pytest.mark.parametrize(("passed_over", "fails"), [(1000, False), (3, False), (0, True)])
+@pytest.mark.parametrize(("in_vain", "fails"), [(True, False), (False, False), (False, True)])
 async def test_looks_that_fail_or_cost_much_in_vain_become_rare(
-    harness: Harness, passed_over: int, fails: bool
+    harness: Harness, in_vain: bool, fails: bool
 ) -> None:
-    harness.passed_over = passed_over
-    harness.look_error = UnknownOutcomeError("gone") if fails else None
+    harness.looks.in_vain = in_vain
+    harness.looks.error = UnknownOutcomeError("gone") if fails else None
     await harness.deal(MANY)
     harness.idle = True
     await settle()
-    assert all(one.ended for one in harness.looks)
-    longest = LOOK_PAUSE_SECONDS if passed_over == 1000 or fails else LOOK_SECONDS
+    longest = LOOK_PAUSE_SECONDS if in_vain or fails else LOOK_SECONDS
     assert max(harness.pauses) == longest
     assert not harness.whole.is_watching

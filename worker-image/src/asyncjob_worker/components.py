@@ -18,6 +18,7 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.foreign_looks import ForeignLooks
 from asyncjob_worker.claiming.job_look import JobLook
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
 from asyncjob_worker.claiming.selection import JobSelection
@@ -148,7 +149,11 @@ class Components:
             self.watcher,
             self.backlog,
             watch=lambda selection: new_watch(selection=selection),
-            look=lambda selection: new_look(selection=selection),
+            looks=ForeignLooks(
+                self.backlog,
+                look=lambda selection: new_look(selection=selection),
+                watch=lambda selection: new_watch(selection=selection),
+            ),
             is_idle=self._is_idle,
         )
         self._selector = selector = ClaimSelector(

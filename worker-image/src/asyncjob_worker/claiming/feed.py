@@ -27,21 +27,25 @@ class BacklogFeed:
         self._types = types
         self._clock = clock
         self._on_candidate = on_candidate
-        self.passed_over = 0
-        """How often it was told of jobs of other types."""
+        self.told = 0
+        """How often it was told of a job."""
 
-        self.has_told = False
-        """Whether there was a job of a known type."""
+        self._knows_types = False
+
+    @property
+    def passed_over(self) -> int:
+        """How often it was told of a job, if all were of other types; else 0."""
+        return 0 if self._knows_types else self.told
 
     def update(self, candidate: Candidate | None, *, deleted: bool = False) -> None:
         """Take note of a job; None for one that is not understood.
 
         `deleted` says that it has left the selection.
         """
+        self.told += 1
         if candidate is None or candidate.type not in self._types:
-            self.passed_over += 1
             return
-        self.has_told = True
+        self._knows_types = True
         gone = deleted or (candidate.gated and not candidate.admitted)
         if self._backlog.is_shared_out and self._is_known_newer(candidate, gone=gone):
             if gone:

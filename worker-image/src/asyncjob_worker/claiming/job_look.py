@@ -5,6 +5,7 @@ costs both sides more than the look.
 """
 
 from collections.abc import Callable, Container
+from typing import Final
 
 from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import TimeSlice
@@ -16,6 +17,9 @@ from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.job_rows import RowReader
 from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.metrics import JobWatchObserver
+
+MAX_BYTES: Final = 2**18
+"""Some two hundred jobs. An API server that answers from its cache does so in one page."""
 
 
 class JobLook:
@@ -36,27 +40,21 @@ class JobLook:
         observer: JobWatchObserver,
     ) -> None:
         self._session = session
-        self._backlog = backlog
         self._selection = selection
-        self._feed = BacklogFeed(backlog, selection, types, clock, on_candidate)
+        self.feed = BacklogFeed(backlog, selection, types, clock, on_candidate)
         self._observer = observer
         self._versions: dict[str, str] = {}
 
-    @property
-    def knows_jobs(self) -> bool:
-        """Whether there are jobs left that this worker may take over."""
-        return self._backlog.holds(self._selection)
-
-    @property
-    def passed_over(self) -> int:
-        """How many jobs there were, if they were all of other types; else 0."""
-        return 0 if self._feed.has_told else self._feed.passed_over
-
     async def refresh(self) -> None:
-        """List the jobs from the API server's cache. Raises what a request raises."""
+        """List the jobs from the API server's cache.
+
+        Raises PageTooLargeError if they are many, and what a request raises.
+        """
         params = {**self._selection.params(), "resourceVersion": "0"}
         path = collection_path(self._session.access.namespace, JOBS)
-        table = await self._session.send(KubeRequest("GET", path, params, accept=TABLE_TYPE))
+        table = await self._session.send(
+            KubeRequest("GET", path, params, accept=TABLE_TYPE, max_bytes=MAX_BYTES)
+        )
         before, self._versions = self._versions, {}
         turns = TimeSlice()
         for candidate in RowReader().read_list(table):
@@ -65,15 +63,11 @@ class JobLook:
                 self._versions[candidate.name] = candidate.resource_version
             # One that has not changed may be just being claimed here.
             if candidate is None or before.get(candidate.name) != candidate.resource_version:
-                self._feed.update(candidate)
+                self.feed.update(candidate)
             await turns.yield_if_due()
         for name in before.keys() - self._versions.keys():
-            self._feed.drop(name)
+            self.feed.drop(name)
 
     def relist(self) -> None:
         """Bring in all jobs the next time: the backlog has forgotten them."""
         self._versions.clear()
-
-    def end(self) -> None:
-        """Forget the jobs that only this look has told of."""
-        self._backlog.drop_selection(self._selection)

@@ -15,7 +15,7 @@ import structlog
 
 from asyncjob.errors import ApiError, InvalidError
 from asyncjob_worker.claiming.backlog import Backlog
-from asyncjob_worker.claiming.job_look import JobLook
+from asyncjob_worker.claiming.foreign_looks import LOOK_SECONDS, ForeignLooks
 from asyncjob_worker.claiming.partitions import assign_partitions
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.sharding import MIN_PEERS, ShardDeal, deal_shards
@@ -33,27 +33,18 @@ after this long."""
 
 SYNC_POLL_SECONDS: Final = 0.1
 
-LOOK_SECONDS: Final = 1.0
-"""Between two looks of a worker with an idle slot, and between two lists of one."""
-
 LOOKS_PER_SECOND: Final = 32
 """Of all workers of a kind together: a look has the API server go through all jobs once."""
 
 LOOK_PAUSE_SECONDS: Final = 30
-"""At most, between looks that find only jobs of other types. The pause doubles each time."""
-
-MAX_PASSED_OVER: Final = 100
-"""A look that is told of more jobs of other types costs enough for the next one to wait longer."""
-
-LOOKING_SECONDS: Final = 30.0
-"""After this long a look ends although it knows of jobs: they may be none that can be claimed."""
+"""At most, between looks that fail or find only jobs of other types. It doubles each time."""
 
 
 class ShardWatches:
     """The watches of one worker's part of the queued jobs; none as long as its peers are few.
 
     `whole` is the watch of all jobs, which somebody else runs. `watch` makes one of a part, and
-    `look` a look at a part. `is_idle` tells whether a slot waits for a job.
+    `is_idle` tells whether a slot waits for a job.
     """
 
     def __init__(
@@ -63,15 +54,14 @@ class ShardWatches:
         backlog: Backlog,
         *,
         watch: Callable[[JobSelection], QueuedJobWatcher],
-        look: Callable[[JobSelection], JobLook],
+        looks: ForeignLooks,
         is_idle: Callable[[], bool],
     ) -> None:
         self._worker = worker
         self._whole = whole
         self._backlog = backlog
         self._new_watch = watch
-        self._new_look = look
-        self._look: JobLook | None = None
+        self._looks = looks
         self._is_idle = is_idle
         self._queue = whole.selection.queue
         self._live: frozenset[str] = frozenset()
@@ -94,8 +84,7 @@ class ShardWatches:
         self._whole.relist()
         for watch, _ in self._parts.values():
             watch.relist()
-        if self._look is not None:
-            self._look.relist()
+        self._looks.relist()
 
     def set_workers(self, live: frozenset[str], peers: frozenset[str]) -> None:
         """Share the jobs out among the live workers from now on, shards among the peers.
@@ -215,21 +204,12 @@ class ShardWatches:
 
     async def _look_at(self, selection: JobSelection) -> bool:
         """Return whether that is better not done again soon: it failed, or cost much in vain."""
-        look = self._look = self._new_look(selection)
-        ends_at = boottime() + LOOKING_SECONDS
         try:
-            await look.refresh()
-            while look.knows_jobs and boottime() < ends_at:
-                await asyncio.sleep(LOOK_SECONDS)
-                await look.refresh()
+            return await self._looks.look_at(selection)
         except ApiError as error:
             if not self._are_refused([error]):
                 log.warning("cannot look at jobs that others watch", error=str(error))
             return True
-        finally:
-            self._look = None
-            look.end()
-        return look.passed_over > MAX_PASSED_OVER
 
     def _start(self, selection: JobSelection) -> QueuedJobWatcher:
         watch = self._new_watch(selection)

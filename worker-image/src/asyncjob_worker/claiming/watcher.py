@@ -45,7 +45,7 @@ class QueuedJobWatcher:
         self._backlog = backlog
         self.selection = selection
         self._told_as = None if selection.source is None else selection
-        self._feed = BacklogFeed(backlog, self._told_as, types, clock, on_candidate)
+        self.feed = BacklogFeed(backlog, self._told_as, types, clock, on_candidate)
         self._observer = observer
         self._resource_version = ""
         self._watch_task: asyncio.Task[ApiError | None] | None = None
@@ -138,7 +138,7 @@ class QueuedJobWatcher:
                     self.synced.set()
                 else:
                     self._observer.job_event()
-                    self._feed.update(candidate, deleted=event.type == "DELETED")
+                    self.feed.update(candidate, deleted=event.type == "DELETED")
 
     def _forget_jobs(self) -> None:
         if self._backlog.is_shared_out:
