@@ -35,10 +35,18 @@ def crews(ns: WorkerNamespace) -> Iterator[Crews]:
 
 
 def create(
-    ns: WorkerNamespace, name: str, labels: Mapping[str, str] | None = None, **spec: Any
+    ns: WorkerNamespace,
+    name: str,
+    labels: Mapping[str, str] | None = None,
+    note: str = "",
+    **spec: Any,
 ) -> Object:
-    """Create a job with the label of its shard, unless others are given."""
-    metadata = {"name": name, "labels": shard_label(name) if labels is None else labels}
+    """Create a job with the label of its shard, unless others are given, and an annotation."""
+    metadata = {
+        "name": name,
+        "labels": shard_label(name) if labels is None else labels,
+        "annotations": {"note": note},
+    }
     body = {
         "apiVersion": API_VERSION,
         "kind": JOB_KIND,
@@ -123,16 +131,20 @@ def test_workers_of_two_kinds_each_have_their_jobs_in_every_shard(
     assert crews.total("conflicts") <= 0.25 * crews.total("won")
 
 
+@pytest.mark.parametrize("note", ["", "x" * 2**16], ids=["by lists", "by watches"])
 def test_the_jobs_of_frozen_workers_are_picked_up_while_their_leases_live(
-    ns: WorkerNamespace, crews: Crews
+    ns: WorkerNamespace, crews: Crews, note: str
 ) -> None:
-    """Half of them, so that in some shards owner and deputy are frozen and only looks are left."""
+    """Half of them, so that in some shards owner and deputy are frozen and only looks are left.
+
+    A list of a few jobs with such a note is too large for a look, as one of many would be.
+    """
     crews.start(SIZE, worker_lease_interval=15.0)
     frozen = crews.start(SIZE, worker_lease_interval=15.0)
     crews.until_assigned()
     frozen.freeze()
     for name in one_of_each_shard("job"):
-        create(ns, name)
+        create(ns, name, note=note)
     until_done(ns, SHARDS, within=20.0)
     crews.kill(frozen)
 
