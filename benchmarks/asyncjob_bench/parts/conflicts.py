@@ -29,10 +29,8 @@ from asyncjob_dev.process import wait_until
 
 CLAIMS = "asyncjob_worker_claims_total"
 FEW: Final = 2
-FEW_FLOWS: Final = 2
-"""Before the many and after them."""
-
-FLEET_FLOWS: Final = 3
+FLOWS: Final = 3
+"""Of each: those of two workers before the many, the many, and those of two after them."""
 TAKEOVERS: Final = "asyncjob_worker_takeovers_total"
 JOB_EVENTS: Final = "asyncjob_worker_job_events_total"
 SHARDS_WATCHED: Final = "asyncjob_worker_shards"
@@ -108,7 +106,7 @@ def measure_fleet(context: PartContext) -> Numbers:
         _until_assigned(here)
         idle = _idle_cores(here)
         before = _counts(here)
-        rates = _rates(context, here, FLEET_FLOWS)
+        rates = _rates(context, here)
         counts = {name: now - before[name] for name, now in _counts(here).items()}
     few_rates += _rates_of_few(context, "fleet-few-after")
     jobs = counts["won"]
@@ -125,15 +123,15 @@ def measure_fleet(context: PartContext) -> Numbers:
 def _rates_of_few(context: PartContext, name: str) -> list[float]:
     slots = max(1, context.scale.fleet // FEW)
     with stack_in(context.site, name, workers=FEW, slots=slots) as here:
-        return _rates(context, here, FEW_FLOWS)
+        return _rates(context, here)
 
 
-def _rates(context: PartContext, here: RunningStack, flows: int) -> list[float]:
+def _rates(context: PartContext, here: RunningStack) -> list[float]:
     """Return jobs a second of one flow after the other."""
     scale = context.scale
     return [
         run_flow(here, scale.fleet_jobs, warm_up=scale.warm_up, prefix=f"job-{number}-").rate
-        for number in range(flows)
+        for number in range(FLOWS)
     ]
 
 

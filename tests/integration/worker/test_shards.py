@@ -131,7 +131,7 @@ def test_workers_of_two_kinds_each_have_their_jobs_in_every_shard(
     assert crews.total("conflicts") <= 0.25 * crews.total("won")
 
 
-@pytest.mark.parametrize("note", ["", "x" * 2**16], ids=["by lists", "by watches"])
+@pytest.mark.parametrize("note", ["", "x" * 2**16], ids=["small", "large"])
 def test_the_jobs_of_frozen_workers_are_picked_up_while_their_leases_live(
     ns: WorkerNamespace, crews: Crews, note: str
 ) -> None:

@@ -1,10 +1,13 @@
 """Which job a worker takes next."""
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
+from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.partitions import PARTITIONS, partition_of
+from asyncjob_worker.claiming.selection import JobSelection, Source
 from support.parts.worker_parts import candidate
 
 MINE = [0] * PARTITIONS
@@ -159,14 +162,23 @@ def test_the_takeover_delay_begins_again_with_a_job_lost_to_another() -> None:
     assert len(names(jobs, 2.5)) == 1
 
 
-def foreign(*names: str, limited: Iterable[str] = (), type_: str = "echo") -> Backlog:
-    """Return a backlog of jobs of another worker, whose delay of a second begins at 0."""
+PART = JobSelection("default", Source.DEPUTY, frozenset({1}))
+
+
+def shared_out(*names: str, limited: Iterable[str] = (), type_: str = "echo") -> Backlog:
+    """Return a backlog of jobs of others' shards, whose delay of a second begins at 0."""
     jobs = backlog(steal_after=1.0, limited=limited)
-    jobs.reassign([1] * PARTITIONS, 0)
+    jobs.reassign_sources({Source.DEPUTY: (1,) * PARTITIONS}, 0)
     for name in names:
-        jobs.put(candidate(name, type=type_), 0)
+        jobs.put(candidate(name, type=type_), 0, PART)
     assert jobs.pop(0) is None
     return jobs
+
+
+def of_shard(shard: int, count: int, array: str = "") -> list[str]:
+    """Return names in one shard, in ascending order: those of chunks of an array, or of jobs."""
+    made = (f"{array}-{number:010x}" if array else f"j{number}" for number in itertools.count())
+    return list(itertools.islice((name for name in made if shard_of(name) == shard), count))
 
 
 def popped(jobs: Backlog, now: float) -> str | None:
@@ -176,55 +188,86 @@ def popped(jobs: Backlog, now: float) -> str | None:
 
 
 def test_of_an_owner_that_does_not_go_on_the_first_are_taken_over() -> None:
-    jobs = foreign("a", "b", "c")
-    assert names(jobs, 1.0) == ["a", "b", "c"]
+    own = of_shard(1, 3)
+    assert names(shared_out(*own), 1.0) == own
 
 
 def test_of_an_owner_that_goes_on_the_last_are_taken_over() -> None:
-    jobs = foreign("a", "b", "c", "d")
-    jobs.drop("a")
-    assert names(jobs, 1.0) == ["d", "c"]
+    a, b, c, d = of_shard(1, 4)
+    jobs = shared_out(a, b, c, d)
+    jobs.drop(a)
+    assert names(jobs, 1.0) == [d, c]
     assert jobs.ready_at() == 2.0
     assert names(jobs, 1.99) == []
-    assert names(jobs, 2.0) == ["b"]
+    assert names(jobs, 2.0) == [b]
 
 
 def test_an_owner_that_has_stopped_is_known_by_the_first_that_stays() -> None:
-    jobs = foreign("a", "b", "c", "d")
-    jobs.drop("a")
-    assert popped(jobs, 1.0) == "d"
-    assert [popped(jobs, 2.0), popped(jobs, 2.0), popped(jobs, 2.0)] == ["b", "c", None]
+    a, b, c, d = of_shard(1, 4)
+    jobs = shared_out(a, b, c, d)
+    jobs.drop(a)
+    assert popped(jobs, 1.0) == d
+    assert [popped(jobs, 2.0), popped(jobs, 2.0), popped(jobs, 2.0)] == [b, c, None]
 
 
 def test_one_that_has_come_just_now_is_not_taken_over_as_the_last() -> None:
-    jobs = foreign("a", "b", "c")
-    jobs.drop("a")
-    jobs.put(candidate("new"), 0.5)
-    assert names(jobs, 1.0) == ["c"]
+    a, b, c, new = of_shard(1, 4)
+    jobs = shared_out(a, b, c)
+    jobs.drop(a)
+    jobs.put(candidate(new), 0.5, PART)
+    assert names(jobs, 1.0) == [c]
     assert jobs.ready_at() == 1.5
-    assert names(jobs, 1.5) == ["new"]
+    assert names(jobs, 1.5) == [new]
 
 
 def test_the_last_of_an_owner_that_goes_on_is_left_to_it_once_it_is_the_only_one() -> None:
-    jobs = foreign("a", "b")
-    jobs.drop("a")
+    a, b, c = of_shard(1, 3)
+    jobs = shared_out(a, b)
+    jobs.drop(a)
     assert popped(jobs, 1.0) is None
     assert jobs.ready_at() == 2.0
-    jobs.drop("b")
+    jobs.drop(b)
     assert popped(jobs, 9.0) is None
     assert jobs.ready_at() is None
-    jobs.put(candidate("c"), 10.0)
+    jobs.put(candidate(c), 10.0, PART)
     assert popped(jobs, 10.0) is None
     assert jobs.ready_at() == 11.0
-    assert popped(jobs, 11.0) == "c"
+    assert popped(jobs, 11.0) == c
+
+
+def test_an_owner_that_goes_on_keeps_nobody_from_the_jobs_of_one_that_does_not() -> None:
+    going, standing = of_shard(1, 3), of_shard(2, 2)
+    jobs = shared_out(*going, *standing)
+    jobs.drop(going[0])
+    assert sorted(names(jobs, 1.0)) == sorted([*standing, going[2]])
+
+
+def test_of_several_owners_the_jobs_that_have_waited_longest_are_taken_over_first() -> None:
+    late, early = of_shard(1, 2), of_shard(2, 2)
+    jobs = shared_out(*early)
+    for name in late:
+        jobs.put(candidate(name), 0.5, PART)
+    assert names(jobs, 2.0) == [*early, *late]
+
+
+def test_where_jobs_are_not_shared_out_by_shard_the_first_is_taken_over_in_any_case() -> None:
+    jobs = backlog(steal_after=1.0)
+    jobs.reassign([1] * PARTITIONS, 0)
+    own = of_shard(1, 4)
+    for name in own:
+        jobs.put(candidate(name), 0)
+    assert jobs.pop(0) is None
+    jobs.drop(own[0])
+    assert jobs.ready_at() == 1.0
+    assert names(jobs, 1.0) == own[1:]
 
 
 def test_of_chunks_those_are_taken_over_that_would_have_the_last_turns() -> None:
-    chunk_names = [*chunks("a", 3), *chunks("b", 2)]
-    jobs = foreign(*chunk_names, limited=["x/items"], type_="x/items")
-    jobs.drop(chunk_names[0])
-    assert arrays_of(names(jobs, 1.0)) == "aba"
-    assert arrays_of(names(jobs, 2.0)) == "b"
+    a, b = of_shard(1, 3, "a"), of_shard(1, 2, "b")
+    jobs = shared_out(*a, *b, limited=["x/items"], type_="x/items")
+    jobs.drop(a[0])
+    assert names(jobs, 1.0) == [a[2], b[1], a[1]]
+    assert names(jobs, 2.0) == [b[0]]
 
 
 def test_a_job_of_another_with_higher_priority_is_taken_over_though_my_own_do_not_run_out() -> None:

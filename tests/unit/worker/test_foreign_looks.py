@@ -7,11 +7,16 @@ from typing import Any, cast
 
 import pytest
 
-from asyncjob.errors import ForbiddenError, UnknownOutcomeError
+from asyncjob.errors import UnknownOutcomeError
 from asyncjob.kube.paging import PageTooLargeError
 from asyncjob_worker.claiming import foreign_looks
 from asyncjob_worker.claiming.backlog import Backlog
-from asyncjob_worker.claiming.foreign_looks import LOOKING_SECONDS, MANY_JOBS, ForeignLooks
+from asyncjob_worker.claiming.foreign_looks import (
+    LOOKING_SECONDS,
+    MANY_JOBS,
+    WATCHES,
+    ForeignLooks,
+)
 from asyncjob_worker.claiming.job_look import JobLook
 from asyncjob_worker.claiming.partitions import PARTITIONS
 from asyncjob_worker.claiming.selection import JobSelection, Source
@@ -19,6 +24,7 @@ from asyncjob_worker.claiming.watcher import QueuedJobWatcher
 from support.parts.worker_parts import candidate
 
 PART = JobSelection("q", Source.FOREIGN, frozenset({3}))
+EVERY = 10.0
 
 
 class Played:
@@ -30,6 +36,7 @@ class Played:
         self.feed = SimpleNamespace(told=told, passed_over=told if others else 0)
         self.synced = asyncio.Event()
         self.error: Exception | None = None
+        self.is_watching = False
         self.done = 0
         self.relisted = False
         self.cancelled = False
@@ -52,9 +59,10 @@ class Played:
             while True:
                 try:
                     self.step()
+                    self.is_watching = True
+                    self.synced.set()
                 except UnknownOutcomeError as error:
-                    self.error = error
-                self.synced.set()
+                    self.error, self.is_watching = error, False
                 await asyncio.sleep(0)
         except asyncio.CancelledError:
             self.cancelled = True
@@ -65,7 +73,7 @@ class Played:
 
 
 class LooksHarness:
-    """Looks, what each finds, and a clock that goes on by ten seconds with each pause."""
+    """Looks, what each finds, and a clock that only pauses move on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.backlog = Backlog(takeover_delay=1.0, limit=1000)
@@ -86,8 +94,9 @@ class LooksHarness:
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
 
-    async def sleep(self, _: float) -> None:
-        self.now += 10.0
+    async def sleep(self, seconds: float) -> None:
+        assert seconds == EVERY
+        self.now += seconds
         self.meanwhile()
         await self._sleep(0)
 
@@ -102,7 +111,7 @@ class LooksHarness:
         return cast("QueuedJobWatcher", self.watches[-1])
 
     async def look(self) -> bool:
-        in_vain = await self.looks.look_at(PART)
+        in_vain = await self.looks.look_at(PART, EVERY)
         assert not self.backlog.holds(PART), "forgotten with the look"
         return in_vain
 
@@ -128,7 +137,7 @@ async def test_a_look_ends_after_a_while_although_jobs_are_known(looks: LooksHar
     looks.steps = [["a"]]
     assert not await looks.look()
     assert looks.now == LOOKING_SECONDS
-    assert [one.done for one in looks.lists] == [1 + LOOKING_SECONDS / 10]
+    assert [one.done for one in looks.lists] == [1 + LOOKING_SECONDS / EVERY]
 
 
 @pytest.mark.parametrize(("told", "others"), [(1000, True), (1000, False), (3, True)])
@@ -143,18 +152,21 @@ async def test_many_jobs_of_other_types_are_looked_at_in_vain(
     assert len(looks.watches) == 1
 
 
-async def test_where_jobs_are_many_looks_are_watches_until_they_are_few(
-    looks: LooksHarness,
-) -> None:
-    looks.steps, looks.watched, looks.told = [PageTooLargeError("too large")], [["a"], []], 1000
-    for _ in range(3):
+async def test_after_a_list_that_was_too_large_some_looks_are_watches(looks: LooksHarness) -> None:
+    looks.steps, looks.watched = [PageTooLargeError("too large")], [["a"], []]
+    for _ in range(WATCHES):
         assert not await looks.look()
-    assert (len(looks.lists), len(looks.watches)) == (1, 3)
+    assert (len(looks.lists), len(looks.watches)) == (1, WATCHES)
     assert all(one.cancelled for one in looks.watches)
-    looks.steps, looks.told = [[]], MANY_JOBS
-    for _ in range(3):
-        assert not await looks.look()
-    assert (len(looks.lists), len(looks.watches)) == (3, 4)
+    looks.steps = [[]]
+    assert not await looks.look()
+    assert (len(looks.lists), len(looks.watches)) == (2, WATCHES)
+
+
+async def test_a_look_that_becomes_too_large_goes_on_as_a_watch(looks: LooksHarness) -> None:
+    looks.steps, looks.watched = [["a"], PageTooLargeError("too large")], [["a"], []]
+    assert not await looks.look()
+    assert (len(looks.lists), len(looks.watches)) == (1, 1)
 
 
 async def test_a_watch_goes_on_while_jobs_are_known_but_not_for_ever(looks: LooksHarness) -> None:
@@ -163,24 +175,46 @@ async def test_a_watch_goes_on_while_jobs_are_known_but_not_for_ever(looks: Look
     assert looks.now == LOOKING_SECONDS
 
 
-@pytest.mark.parametrize("many", [False, True])
-async def test_what_a_look_fails_with_is_raised(looks: LooksHarness, many: bool) -> None:
-    looks.steps = [["a"], UnknownOutcomeError("gone")]
-    if many:
-        looks.steps, looks.watched = [PageTooLargeError("too large")], looks.steps
+async def test_what_the_first_list_fails_with_is_raised(looks: LooksHarness) -> None:
+    looks.steps = [UnknownOutcomeError("gone")]
     with pytest.raises(UnknownOutcomeError):
-        await looks.looks.look_at(PART)
+        await looks.looks.look_at(PART, EVERY)
+
+
+async def test_known_jobs_are_kept_while_the_api_server_does_not_answer(
+    looks: LooksHarness,
+) -> None:
+    looks.steps = [["a"], UnknownOutcomeError("gone"), ["a"], []]
+    known = []
+    looks.meanwhile = lambda: known.append(looks.backlog.holds(PART))
+    assert not await looks.look()
+    assert known == [True] * 3
+    assert looks.lists[0].done == 3
+
+
+@pytest.mark.parametrize("recovers", [False, True])
+async def test_a_watch_has_failed_that_is_broken_off_in_the_end(
+    looks: LooksHarness, recovers: bool
+) -> None:
+    broken = UnknownOutcomeError("broken off")
+    looks.steps = [PageTooLargeError("too large")]
+    looks.watched = [broken, ["a"], []] if recovers else [["a"], broken]
+    if recovers:
+        assert not await looks.look()
+    else:
+        with pytest.raises(UnknownOutcomeError):
+            await looks.looks.look_at(PART, EVERY)
     assert not looks.backlog.holds(PART)
 
 
-async def test_a_watch_that_ends_unexpectedly_ends_the_worker(looks: LooksHarness) -> None:
-    looks.steps, looks.watched = [PageTooLargeError("too large")], [["a"], ForbiddenError("no")]
-    with pytest.raises(ForbiddenError):
-        await looks.looks.look_at(PART)
+async def test_what_a_watch_ends_with_unexpectedly_is_raised(looks: LooksHarness) -> None:
+    looks.steps, looks.watched = [PageTooLargeError("too large")], [["a"], RuntimeError("a bug")]
+    with pytest.raises(RuntimeError):
+        await looks.looks.look_at(PART, EVERY)
 
 
 @pytest.mark.parametrize("many", [False, True])
-async def test_a_backlog_that_was_cleared_is_filled_again_by_the_present_look(
+async def test_the_present_look_is_told_that_the_backlog_was_cleared(
     looks: LooksHarness, many: bool
 ) -> None:
     looks.steps = [["a"], []]
@@ -188,6 +222,8 @@ async def test_a_backlog_that_was_cleared_is_filled_again_by_the_present_look(
         looks.steps, looks.watched = [PageTooLargeError("too large")], looks.steps
     looks.meanwhile = looks.looks.relist
     await looks.look()
-    looks.looks.relist()
     [present] = looks.watches if many else looks.lists
     assert present.relisted
+    present.relisted = False
+    looks.looks.relist()
+    assert not present.relisted, "it has ended"

@@ -6,6 +6,7 @@ import pytest
 
 from asyncjob import columns
 from asyncjob.errors import InvalidError
+from asyncjob.kube.pacing import TimeSlice
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.job_look import JobLook
@@ -106,6 +107,23 @@ async def test_after_the_backlog_was_cleared_all_is_brought_in_again() -> None:
     harness.look.relist()
     await harness.look.refresh()
     assert harness.versions("a") == ["7"]
+
+
+async def test_a_backlog_that_is_cleared_during_a_list_is_filled_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = LookHarness(table(("a", "7"), ("b", "8")))
+    turns = iter([harness.backlog.clear, harness.look.relist])
+
+    async def clears(_: object) -> None:
+        for turn in turns:
+            turn()
+
+    monkeypatch.setattr(TimeSlice, "yield_if_due", clears)
+    await harness.look.refresh()
+    assert harness.versions("a", "b") == [None, "8"]
+    await harness.look.refresh()
+    assert harness.versions("a", "b") == ["7", "8"]
 
 
 async def test_a_later_state_that_a_watch_has_told_of_stays() -> None:

@@ -10,11 +10,12 @@ from asyncjob.errors import InvalidError, UnknownOutcomeError
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming import shard_watches
 from asyncjob_worker.claiming.backlog import Backlog
-from asyncjob_worker.claiming.foreign_looks import LOOK_SECONDS, ForeignLooks
+from asyncjob_worker.claiming.foreign_looks import ForeignLooks
 from asyncjob_worker.claiming.partitions import assign_partitions, partition_of
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.shard_watches import (
     LOOK_PAUSE_SECONDS,
+    LOOK_SECONDS,
     ShardWatches,
 )
 from asyncjob_worker.claiming.sharding import MIN_PEERS, deal_shards
@@ -66,7 +67,8 @@ class FakeLooks:
         self.in_vain = False
         self.error: Exception | None = None
 
-    async def look_at(self, selection: JobSelection) -> bool:
+    async def look_at(self, selection: JobSelection, every: float) -> bool:
+        assert every == LOOK_SECONDS
         self.seen.append(selection)
         if self.error:
             raise self.error
@@ -393,4 +395,4 @@ async def test_looks_that_fail_or_cost_much_in_vain_become_rare(
     await settle()
     longest = LOOK_PAUSE_SECONDS if in_vain or fails else LOOK_SECONDS
     assert max(harness.pauses) == longest
-    assert not harness.whole.is_watching
+    assert harness.whole.is_suspended

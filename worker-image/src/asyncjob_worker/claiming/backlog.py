@@ -10,22 +10,26 @@ turned out to be too early. Pure: time is an argument.
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 from asyncjob.lifecycle.arrays.chunks import is_chunk_type
 from asyncjob.lifecycle.claim import Candidate
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.partitions import PARTITIONS, Ranks, partition_of
-from asyncjob_worker.claiming.priority_bucket import CHUNKS, NO_TYPES, ExcludedTypes, PriorityBucket
+from asyncjob_worker.claiming.priority_bucket import (
+    CHUNKS,
+    NO_SHARD,
+    NO_TYPES,
+    SHARED_QUEUE,
+    ExcludedTypes,
+    ForeignKey,
+    PriorityBucket,
+)
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.watched_jobs import WatchedJobs
 
 MAX_STALE_ENTRIES = 1024
 """Queues are compacted once they hold more names without a job than this plus the number of
 jobs."""
-
-_SHARED_QUEUE: Final = ""
-"""Key of the queue of all types without a limit of their own."""
 
 
 class Backlog:
@@ -225,7 +229,7 @@ class Backlog:
         type_ = candidate.type
         priority = candidate.priority - self._ageing_periods.get(candidate.name, 0)
         if type_ not in self._limited_types:
-            return priority, _SHARED_QUEUE
+            return priority, SHARED_QUEUE
         return priority, CHUNKS if is_chunk_type(type_) else type_
 
     def _record_arrival(self, name: str, now: float) -> None:
@@ -244,7 +248,12 @@ class Backlog:
             self._compact()
         priority, key = self._position(candidate)
         bucket = self._buckets.setdefault(priority, PriorityBucket())
-        bucket.add(key, candidate.name, self._rank(candidate), now, next(self._arrivals))
+        bucket.add(key, candidate.name, self._whose(candidate), now, next(self._arrivals))
+
+    def _whose(self, candidate: Candidate) -> ForeignKey:
+        # Without shards the jobs of a rank have several owners.
+        shard = shard_of(candidate.name) if self.is_shared_out else NO_SHARD
+        return self._rank(candidate), shard
 
     def _rank(self, candidate: Candidate) -> int:
         if not self.is_shared_out:

@@ -3,7 +3,8 @@
 That is after a delay. While their owner goes on it claims the first of them next, and of what it
 has claimed just now the watch does not tell yet: who took over the first would mostly lose it. So
 of an owner that goes on the last is taken over, to which it comes last, and the first of one that
-does not. Pure: time is an argument.
+does not. Of a mixture of owners it is always the first, or those of one that stands still would
+wait behind those of others. Pure: time is an argument.
 """
 
 from collections.abc import Callable
@@ -12,16 +13,25 @@ from asyncjob_worker.claiming.turns import TurnQueue
 
 
 class ForeignJobs:
-    """Jobs for which this worker has the same rank, each with its time of arrival."""
+    """Jobs for which this worker has the same rank, each with its time of arrival.
 
-    __slots__ = ("_owner_seen_at", "_waiting")
+    `of_one_owner` says that one worker claims them first, as those of a shard.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_of_one_owner", "_owner_seen_at", "_waiting")
+
+    def __init__(self, *, of_one_owner: bool) -> None:
+        self._of_one_owner = of_one_owner
         self._waiting: TurnQueue[float] = TurnQueue()
         self._owner_seen_at: float | None = None
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    @property
+    def first(self) -> float:
+        """Return the arrival of the first. Raises IndexError if there is none."""
+        return self._waiting.first
 
     def append(self, now: float, name: str, array: str) -> None:
         """Add a job; `array` is empty unless it is a chunk of one."""
@@ -36,12 +46,14 @@ class ForeignJobs:
     ) -> str | None:
         """Remove and return the job to take over now; None if there is none.
 
-        It has waited for `delay` since it arrived, and since this worker has no own jobs left. The
-        first have to be wanted: where they are not, their owner goes on.
+        It has waited for `delay` since it arrived, and since this worker has no own jobs left.
+        First names that are not wanted are removed: that they are gone shows that their owner, or
+        somebody in its place, goes on.
         """
         while self._waiting and not is_wanted(self._waiting.first_name):
             self._waiting.popleft()
-            self._owner_seen_at = now
+            if self._of_one_owner:
+                self._owner_seen_at = now
         if not self._waiting or idle_since + delay > now:
             return None
         if self._first_waits_since + delay <= now:
@@ -50,7 +62,7 @@ class ForeignJobs:
 
     def waits_since(self, idle_since: float | None) -> float:
         """Return from when on the delay counts that is over first. Raises IndexError if empty."""
-        second = self._waiting.second
+        second = self._waiting.second if self._of_one_owner else None
         began = self._first_waits_since if second is None else min(self._first_waits_since, second)
         return began if idle_since is None else max(began, idle_since)
 

@@ -1,6 +1,6 @@
-"""A look at queued jobs that others watch: a list, and again for as long as there are any.
+"""A look at queued jobs that others watch, by one list after the other.
 
-Not a watch: an API server ends one only by its connection, and to open another for the next look
+Not by a watch: an API server ends one only by its connection, and to open another for the next look
 costs both sides more than the look.
 """
 
@@ -23,7 +23,7 @@ MAX_BYTES: Final = 2**18
 
 
 class JobLook:
-    """Brings the queued jobs of known types in one selection into a backlog, until it ends.
+    """Brings the queued jobs of known types in one selection into a backlog.
 
     `on_candidate` is called after each.
     """
@@ -44,6 +44,7 @@ class JobLook:
         self.feed = BacklogFeed(backlog, selection, types, clock, on_candidate)
         self._observer = observer
         self._versions: dict[str, str] = {}
+        self._relisted = False
 
     async def refresh(self) -> None:
         """List the jobs from the API server's cache.
@@ -55,19 +56,22 @@ class JobLook:
         table = await self._session.send(
             KubeRequest("GET", path, params, accept=TABLE_TYPE, max_bytes=MAX_BYTES)
         )
-        before, self._versions = self._versions, {}
+        self._relisted = False
+        versions: dict[str, str] = {}
         turns = TimeSlice()
         for candidate in RowReader().read_list(table):
             self._observer.job_event()
             if candidate is not None:
-                self._versions[candidate.name] = candidate.resource_version
+                versions[candidate.name] = candidate.resource_version
             # One that has not changed may be just being claimed here.
-            if candidate is None or before.get(candidate.name) != candidate.resource_version:
+            if candidate is None or self._versions.get(candidate.name) != versions[candidate.name]:
                 self.feed.update(candidate)
             await turns.yield_if_due()
-        for name in before.keys() - self._versions.keys():
+        for name in self._versions.keys() - versions.keys():
             self.feed.drop(name)
+        self._versions = {} if self._relisted else versions
 
     def relist(self) -> None:
         """Bring in all jobs the next time: the backlog has forgotten them."""
         self._versions.clear()
+        self._relisted = True

@@ -5,7 +5,7 @@ cannot be claimed now are not examined again and again. Pure: time is an argumen
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,8 +20,16 @@ ExcludedTypes = AbstractSet[str]
 
 NO_TYPES: Final[ExcludedTypes] = frozenset()
 
+ForeignKey = tuple[int, int]
+"""This worker's rank for jobs, and their shard: `NO_SHARD` where they are not shared out so."""
+
+NO_SHARD: Final = -1
+
 CHUNKS: Final = "/"
 """Key of the queue of the chunks of all arrays, which take turns; no type is called so."""
+
+SHARED_QUEUE: Final = ""
+"""Key of the queue of all types without a limit of their own."""
 
 
 @dataclass(slots=True)
@@ -34,8 +42,8 @@ class TypeQueue:
     own: TurnQueue[int] = field(default_factory=TurnQueue)
     """Own jobs by number of arrival."""
 
-    foreign: dict[int, ForeignJobs] = field(default_factory=dict)
-    """By this worker's rank for them; none of them is empty."""
+    foreign: dict[ForeignKey, ForeignJobs] = field(default_factory=dict)
+    """None of them is empty."""
 
     deferred: deque[str] = field(default_factory=deque)
     """Jobs that have crashed before, whose turn came when no such job could be started."""
@@ -55,20 +63,24 @@ class TypeQueue:
 
     def pop_foreign(
         self,
-        rank: int,
+        key: ForeignKey,
         now: float,
         *,
         idle_since: float,
         delay: float,
         is_wanted: Callable[[str], bool],
     ) -> str | None:
-        """Remove and return the foreign job with this rank to take over now; None if none is."""
-        if (foreign := self.foreign.get(rank)) is None:
+        """Remove and return the job of these to take over now; None if none is."""
+        if (foreign := self.foreign.get(key)) is None:
             return None
         name = foreign.pop(now, idle_since=idle_since, delay=delay, is_wanted=is_wanted)
         if not foreign:
-            del self.foreign[rank]
+            del self.foreign[key]
         return name
+
+    def foreign_keys(self) -> Sequence[ForeignKey]:
+        """Return the keys of foreign jobs, by rank and then by how long the first has waited."""
+        return sorted(self.foreign, key=lambda key: (key[0], self.foreign[key].first))
 
 
 @dataclass(slots=True)
@@ -80,7 +92,7 @@ class PriorityBucket:
     """
 
     queues: dict[str, TypeQueue] = field(default_factory=dict)
-    """By type; all chunks share `CHUNKS`, all types without a limit `_SHARED_QUEUE`."""
+    """By type; all chunks share `CHUNKS`, all types without a limit `SHARED_QUEUE`."""
 
     own_exhausted_at: float | None = None
     """When the worker's own jobs ran out; None while there are some, or if nobody has looked."""
@@ -90,14 +102,17 @@ class PriorityBucket:
         """Whether no names are left here."""
         return all(queue.is_empty for queue in self.queues.values())
 
-    def add(self, key: str, name: str, rank: int, now: float, number: int) -> None:
+    def add(self, key: str, name: str, whose: ForeignKey, now: float, number: int) -> None:
         """Add a job to the queue `key`; `number` grows with each job."""
         queue = self.queues.setdefault(key, TypeQueue())
         array = array_of_chunk(name) if key == CHUNKS else ""
+        rank, shard = whose
         if rank == 0:
             queue.own.append(number, name, array)
         else:
-            queue.foreign.setdefault(rank, ForeignJobs()).append(now, name, array)
+            if whose not in queue.foreign:
+                queue.foreign[whose] = ForeignJobs(of_one_owner=shard != NO_SHARD)
+            queue.foreign[whose].append(now, name, array)
 
     def claimable(
         self,
@@ -122,13 +137,13 @@ class PriorityBucket:
         if self.own_exhausted_at is None:
             self.own_exhausted_at = now
         for key, queue in queues.items():
-            for rank in sorted(queue.foreign):
+            for whose in queue.foreign_keys():
                 while (
                     name := queue.pop_foreign(
-                        rank,
+                        whose,
                         now,
                         idle_since=self.own_exhausted_at,
-                        delay=rank * takeover_delay,
+                        delay=whose[0] * takeover_delay,
                         is_wanted=partial(is_wanted, key),
                     )
                 ) is not None:
@@ -147,7 +162,7 @@ class PriorityBucket:
         times = (
             foreign.waits_since(self.own_exhausted_at) + rank * takeover_delay
             for queue in queues
-            for rank, foreign in queue.foreign.items()
+            for (rank, _), foreign in queue.foreign.items()
         )
         return min(times, default=None)
 

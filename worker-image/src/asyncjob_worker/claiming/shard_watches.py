@@ -4,7 +4,8 @@ A watch ends only when those that take its place have told of all jobs, so that 
 that moment jobs may be told twice. What only the old watch has told of is forgotten with it.
 
 A shard whose owner and deputy are full, frozen or gone is found by looks: a worker with an idle
-slot lists the jobs of others' shards, and goes on for as long as it knows of jobs there.
+slot lists the jobs of others' shards, or watches them for a moment where they are many, and goes on
+for as long as it knows of jobs there.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import structlog
 
 from asyncjob.errors import ApiError, InvalidError
 from asyncjob_worker.claiming.backlog import Backlog
-from asyncjob_worker.claiming.foreign_looks import LOOK_SECONDS, ForeignLooks
+from asyncjob_worker.claiming.foreign_looks import ForeignLooks
 from asyncjob_worker.claiming.partitions import assign_partitions
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.claiming.sharding import MIN_PEERS, ShardDeal, deal_shards
@@ -32,6 +33,9 @@ SYNC_SECONDS: Final = 10.0
 after this long."""
 
 SYNC_POLL_SECONDS: Final = 0.1
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks of a worker with an idle slot, and between two lists of one look, at least."""
 
 LOOKS_PER_SECOND: Final = 32
 """Of all workers of a kind together: a look has the API server go through all jobs once."""
@@ -198,14 +202,14 @@ class ShardWatches:
             shards = deal.foreign_shards(int(wall_nanoseconds() / 1e9 / pause))
             if shards is not None and self._is_idle():
                 selection = JobSelection(self._queue, Source.FOREIGN, shards)
-                in_vain = await self._look_at(selection)
+                in_vain = await self._look_at(selection, pause)
                 longer = min(2 * longer, LOOK_PAUSE_SECONDS) if in_vain else 1
         await asyncio.Event().wait()
 
-    async def _look_at(self, selection: JobSelection) -> bool:
+    async def _look_at(self, selection: JobSelection, every: float) -> bool:
         """Return whether that is better not done again soon: it failed, or cost much in vain."""
         try:
-            return await self._looks.look_at(selection)
+            return await self._looks.look_at(selection, every)
         except ApiError as error:
             if not self._are_refused([error]):
                 log.warning("cannot look at jobs that others watch", error=str(error))

@@ -55,10 +55,10 @@ class TurnQueue(Generic[SortKey]):
         return self._pop()[1]
 
     def pop_last(self, limit: SortKey, key: Callable[[SortKey], SortKey]) -> str | None:
-        """Remove the last place whose key is at most `limit`, and return the name that is in it.
+        """Remove the last place whose key is at most `limit`, and return the name that gets it.
 
-        Keys ascend as places do. None if that is the first place, or there is none. Among arrays it
-        is the name that would be the last of all, ready or not.
+        Keys ascend as places do. None if that is the first place, or there is none. Names of no
+        array stand in their places; among arrays it is the name that would be the last of all.
         """
         ready = bisect_right(self._places, limit, key=key)
         if ready <= 1:
