@@ -242,6 +242,17 @@ def test_an_owner_that_goes_on_keeps_nobody_from_the_jobs_of_one_that_does_not()
     assert sorted(names(jobs, 1.0)) == sorted([*standing, going[2]])
 
 
+def test_who_is_not_its_deputy_takes_over_the_first_of_an_owner_in_any_case() -> None:
+    jobs = backlog(steal_after=1.0)
+    jobs.reassign_sources({Source.FOREIGN: (2,) * PARTITIONS}, 0)
+    own = of_shard(1, 4)
+    for name in own:
+        jobs.put(candidate(name), 0, JobSelection("default", Source.FOREIGN, frozenset({1})))
+    assert jobs.pop(0) is None
+    jobs.drop(own[0])
+    assert names(jobs, 2.0) == own[1:]
+
+
 def test_of_several_owners_the_jobs_that_have_waited_longest_are_taken_over_first() -> None:
     late, early = of_shard(1, 2), of_shard(2, 2)
     jobs = shared_out(*early)

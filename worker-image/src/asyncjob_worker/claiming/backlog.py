@@ -251,9 +251,9 @@ class Backlog:
         bucket.add(key, candidate.name, self._whose(candidate), now, next(self._arrivals))
 
     def _whose(self, candidate: Candidate) -> ForeignKey:
-        # Without shards the jobs of a rank have several owners.
-        shard = shard_of(candidate.name) if self.is_shared_out else NO_SHARD
-        return self._rank(candidate), shard
+        rank = self._rank(candidate)
+        is_deputy = self.is_shared_out and rank == 1
+        return rank, shard_of(candidate.name) if is_deputy else NO_SHARD
 
     def _rank(self, candidate: Candidate) -> int:
         if not self.is_shared_out:

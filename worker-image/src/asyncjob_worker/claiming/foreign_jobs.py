@@ -1,10 +1,10 @@
 """Queued jobs that another worker claims first, and which of them this one takes over.
 
-That is after a delay. While their owner goes on it claims the first of them next, and of what it
-has claimed just now the watch does not tell yet: who took over the first would mostly lose it. So
-of an owner that goes on the last is taken over, to which it comes last, and the first of one that
-does not. Of a mixture of owners it is always the first, or those of one that stands still would
-wait behind those of others. Pure: time is an argument.
+That is after a delay. While the owner of a shard goes on it claims the first of its jobs next, and
+of what it has claimed just now the watch does not tell yet: a deputy that took over the first would
+mostly lose it. So while the owner goes on its deputy takes over the last, to which the owner comes
+last. Others, who come later, and of jobs of several owners, always take over the first. Pure: time
+is an argument.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from asyncjob_worker.claiming.turns import TurnQueue
 class ForeignJobs:
     """Jobs for which this worker has the same rank, each with its time of arrival.
 
-    `of_one_owner` says that one worker claims them first, as those of a shard.
+    `of_one_shard` says that this worker is the deputy of their owner.
     """
 
-    __slots__ = ("_of_one_owner", "_owner_seen_at", "_waiting")
+    __slots__ = ("_of_one_shard", "_owner_seen_at", "_waiting")
 
-    def __init__(self, *, of_one_owner: bool) -> None:
-        self._of_one_owner = of_one_owner
+    def __init__(self, *, of_one_shard: bool) -> None:
+        self._of_one_shard = of_one_shard
         self._waiting: TurnQueue[float] = TurnQueue()
         self._owner_seen_at: float | None = None
 
@@ -52,7 +52,7 @@ class ForeignJobs:
         """
         while self._waiting and not is_wanted(self._waiting.first_name):
             self._waiting.popleft()
-            if self._of_one_owner:
+            if self._of_one_shard:
                 self._owner_seen_at = now
         if not self._waiting or idle_since + delay > now:
             return None
@@ -62,7 +62,7 @@ class ForeignJobs:
 
     def waits_since(self, idle_since: float | None) -> float:
         """Return from when on the delay counts that is over first. Raises IndexError if empty."""
-        second = self._waiting.second if self._of_one_owner else None
+        second = self._waiting.second if self._of_one_shard else None
         began = self._first_waits_since if second is None else min(self._first_waits_since, second)
         return began if idle_since is None else max(began, idle_since)
 

@@ -21,7 +21,7 @@ ExcludedTypes = AbstractSet[str]
 NO_TYPES: Final[ExcludedTypes] = frozenset()
 
 ForeignKey = tuple[int, int]
-"""This worker's rank for jobs, and their shard: `NO_SHARD` where they are not shared out so."""
+"""This worker's rank for jobs, and the shard whose deputy it is; `NO_SHARD` if it is not that."""
 
 NO_SHARD: Final = -1
 
@@ -111,7 +111,7 @@ class PriorityBucket:
             queue.own.append(number, name, array)
         else:
             if whose not in queue.foreign:
-                queue.foreign[whose] = ForeignJobs(of_one_owner=shard != NO_SHARD)
+                queue.foreign[whose] = ForeignJobs(of_one_shard=shard != NO_SHARD)
             queue.foreign[whose].append(now, name, array)
 
     def claimable(
