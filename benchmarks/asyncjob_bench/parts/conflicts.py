@@ -104,6 +104,7 @@ def measure_fleet(context: PartContext) -> Numbers:
     few_rates = _rates_of_few(context, "fleet-few-before")
     with stack_in(context.site, "fleet", workers=many, slots=1) as here:
         _until_assigned(here)
+        context.site.settle()
         idle = _idle_cores(here)
         before = _counts(here)
         rates = _rates(context, here)

@@ -23,6 +23,9 @@ from asyncjob_bench.stats.usage import Usage
 FINISHED: Final = "asyncjob_worker_jobs_finished_total"
 FINISH_TIMEOUT_SECONDS: Final = 600.0
 POLL_SECONDS: Final = 0.5
+STARTING: Final = 16
+"""Workers that start at a time. With 64 that import at once, the API server did not answer for ten
+seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,13 @@ def start_stack(
 ) -> Iterator[RunningStack]:
     """Start an operator (None: none) and workers, and wait until all can work."""
     running = space.start_operator(*operator) if operator is not None else None
-    started = [
-        space.start_worker(f"worker-{number}", f"--concurrency={slots}", *options, **env)
-        for number in range(workers)
-    ]
-    for worker in started:
-        worker.wait_ready()
+    started: list[ManagedWorker] = []
+    for first in range(0, workers, STARTING):
+        some = [
+            space.start_worker(f"worker-{number}", f"--concurrency={slots}", *options, **env)
+            for number in range(first, min(first + STARTING, workers))
+        ]
+        started += [worker.wait_ready() for worker in some]
     if running:
         running.wait_ready().wait_leading()
     yield RunningStack(site, space, started, running)
