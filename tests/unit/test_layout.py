@@ -82,6 +82,7 @@ CROWDED = {
     "asyncjob_perturbation": "one program; a contract has its modules in seven layers",
     "asyncjob_simulation": "one program; a contract has its modules in nine layers",
     "asyncjob_simulation.apiserver": "one server; a contract has its modules in eleven layers",
+    "asyncjob_worker.claiming": "one way of a job; a contract has its modules in ten layers",
 }
 """Folders of more modules than one takes in at a glance, and what leads through them."""
 

@@ -68,11 +68,11 @@ ELSEWHERE: Mapping[str, str] = {
         kopf_session.MAX_RETRY_BACKOFF preflight.MAX_TRIES loops.MAX_SLEEP loops.MAX_WATCH_PAUSE
         quarantine.MAX_PAUSE selector.MAX_TAKEOVER_DELAY_SECONDS child_poller.MAX_POLL_SECONDS
         results.MAX_STORE_REFUSALS outcome_writer.MAX_OUTCOME_REFUSALS ownership.MAX_CHECKS
-        shard_watches.MAX_PASSED_OVER signals.MAX_TRIES item_results.MAX_WRITE_PAUSE_SECONDS
+        signals.MAX_TRIES item_results.MAX_WRITE_PAUSE_SECONDS
         item_results.MAX_RETRY_SECONDS item_results.MAX_REFUSALS
     """,
     "how much is done at once; the rest waits, and is not refused": """
-        paging.MAX_PAGE_OBJECTS paging.MAX_PAGE_BYTES components.MAX_PER_LANE
+        paging.MAX_PAGE_OBJECTS paging.MAX_PAGE_BYTES components.MAX_PER_LANE job_look.MAX_BYTES
         cron_job_reconciler.MAX_READ_BY_NAME job_evaluator.MAX_EVALUATED_AT_ONCE
         retention.MAX_CONCURRENT_DELETIONS workqueue.MAX_CONCURRENT_RECONCILES
         workqueue.MAX_PER_NAMESPACE process.MAX_CONNECTIONS child_jobs.MAX_CONCURRENT_SUBMITS

@@ -66,8 +66,8 @@ SHARDS: Final = _gauge(
 JOB_EVENTS: Final = _counter(
     "asyncjob_worker_job_events",
     unit="events",
-    help="How often this process was told of a queued job, by a watch or a list. For a job that it "
-    "watches, twice: that it can be claimed, and that it no longer can.",
+    help="How often this process has learned of a queued job, by a watch or a list. For a job that "
+    "it watches, twice: that it can be claimed, and that it no longer can.",
 )
 LEASE_RENEWALS: Final = _counter(
     "asyncjob_worker_lease_renewals",
