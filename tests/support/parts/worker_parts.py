@@ -175,7 +175,7 @@ class ScriptedSession:
         return await self._answer(Call("get", path, params=params or {}))
 
     async def send(self, request: KubeRequest) -> JsonObject:
-        return await self._answer(Call("send", request.path, params=request.params))
+        return await self._answer(Call("send", request.path, request, request.params))
 
     async def create(self, path: str, body: Any) -> JsonObject:
         return await self._answer(Call("create", path, body))

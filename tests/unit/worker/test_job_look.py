@@ -9,7 +9,7 @@ from asyncjob.errors import InvalidError
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.backlog import Backlog
-from asyncjob_worker.claiming.job_look import JobLook
+from asyncjob_worker.claiming.job_look import MAX_BYTES, JobLook
 from asyncjob_worker.claiming.partitions import PARTITIONS
 from asyncjob_worker.claiming.selection import JobSelection, Source
 from asyncjob_worker.metrics import JobWatchObserver
@@ -67,6 +67,7 @@ async def test_a_look_lists_what_is_selected_from_the_cache() -> None:
     [call] = harness.scripted.made("send")
     assert call.path.endswith("/namespaces/ns/asyncjobs")
     assert call.params == {**LOOK.params(), "resourceVersion": "0"}
+    assert call.body.max_bytes == MAX_BYTES
     assert harness.versions("a", "b") == ["7", "8"]
     assert (harness.calls, harness.observer.events) == (2, 2)
     assert harness.backlog.holds(LOOK)

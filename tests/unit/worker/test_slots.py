@@ -13,7 +13,7 @@ from asyncjob.lifecycle.claim import Candidate
 from asyncjob_worker.claiming import slots
 from asyncjob_worker.claiming.claimer import Claimer
 from asyncjob_worker.claiming.partitions import PARTITIONS
-from asyncjob_worker.claiming.slots import Slots
+from asyncjob_worker.claiming.slots import Slots, TakeoverCounts
 from asyncjob_worker.errors import HeartbeatLagError
 from asyncjob_worker.leases.held_job import HeldJob
 from support.parts.claim_selector import ClaimSelectorHarness
@@ -62,6 +62,27 @@ class Line:
     async def settle(self) -> None:
         for _ in range(20):
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("foreign", "won"), [(True, True), (True, False), (False, False)])
+async def test_claims_of_jobs_that_another_worker_claims_first_are_counted(
+    foreign: bool, won: bool
+) -> None:
+    harness = ClaimSelectorHarness()
+    harness.backlog.reassign([int(foreign)] * PARTITIONS, 0.0)
+    harness.put("a")
+    assert harness.pick() is None or not foreign
+    harness.put("a")
+    harness.now = 1.0
+    line = Line(harness, claim=lambda found: held(name=found.name) if won else None)
+    task = asyncio.ensure_future(line.slots.run())
+    await line.settle()
+    assert line.claimed == ["a"]
+    expected = TakeoverCounts(won=int(foreign and won), lost=int(foreign and not won))
+    assert line.slots.takeovers == expected
+    line.gate.set()
+    line.slots.drain()
+    await task
 
 
 async def test_as_many_jobs_run_at_a_time_as_there_are_slots() -> None:
