@@ -70,6 +70,13 @@ CONSTRUCTORS = {
         1,
         "asyncjob_worker.claiming.claimer.Claimer",
     ): "a claim names the worker, its app and its queue, and is fenced by the others",
+    (5, 2, "asyncjob_worker.claiming.feed.BacklogFeed"): "a clock, and one listener",
+    (
+        3,
+        2,
+        "asyncjob_worker.claiming.foreign_looks.ForeignLooks",
+    ): "makers of both ways to look; which of them is needed shows only then",
+    (7, 2, "asyncjob_worker.claiming.job_look.JobLook"): "a clock, and one listener",
     (5, 2, "asyncjob_worker.claiming.queue_state.LiveWorkers"): "a clock, and one listener",
     (
         2,
@@ -82,7 +89,7 @@ CONSTRUCTORS = {
         "asyncjob_worker.claiming.selector.ClaimSelector",
     ): "a clock, and the way to list again; limits of types and of chunks",
     (
-        5,
+        6,
         2,
         "asyncjob_worker.claiming.shard_watches.ShardWatches",
     ): "a maker of watches, and a question to the slots, which are built later",
