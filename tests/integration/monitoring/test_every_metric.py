@@ -34,6 +34,8 @@ NOT_HERE = {
     "asyncjob_array_open_chunks": "the same",
     "asyncjob_array_idle_seconds": "the same",
     "asyncjob_operator_retention_over_limit": "operator/test_retention.py fills a namespace",
+    "asyncjob_worker_shards": "from five workers on; unit/worker/test_metrics.py shows them",
+    "asyncjob_worker_takeovers": "unit/worker/test_slots.py counts those of another worker's jobs",
     "asyncjob_gateway_stream_resyncs": "unit/gateway/test_job_cache_feed.py has a slow follower",
 }
 
