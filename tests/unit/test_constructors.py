@@ -76,7 +76,6 @@ CONSTRUCTORS = {
         2,
         "asyncjob_worker.claiming.foreign_looks.ForeignLooks",
     ): "makers of both ways to look; which of them is needed shows only then",
-    (7, 2, "asyncjob_worker.claiming.job_look.JobLook"): "a clock, and one listener",
     (5, 2, "asyncjob_worker.claiming.queue_state.LiveWorkers"): "a clock, and one listener",
     (
         2,
@@ -98,7 +97,6 @@ CONSTRUCTORS = {
         2,
         "asyncjob_worker.claiming.slots.Slots",
     ): "claims know nothing of how jobs run, nor of how a worker ends",
-    (7, 2, "asyncjob_worker.claiming.watcher.QueuedJobWatcher"): "a clock, and one listener",
     (8, 2, "asyncjob_worker.components.Components"): "wires one process",
     (
         5,

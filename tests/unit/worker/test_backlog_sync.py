@@ -81,15 +81,14 @@ class BacklogSyncHarness:
     def __init__(self, limit: int = 100) -> None:
         self.backlog = Backlog(takeover_delay=1.0, limit=limit)
         self.calls = 0
-        self.feed = QueuedJobWatcher(
-            ScriptedSession().session,
+        feed = BacklogFeed(
             self.backlog,
-            selection=JobSelection("default"),
+            JobSelection("default"),
             types={"echo"},
             clock=lambda: 0.0,
             on_candidate=self.call,
-            observer=JobWatchObserver(ignore),
         )
+        self.feed = QueuedJobWatcher(ScriptedSession().session, feed, JobWatchObserver(ignore))
 
     def call(self) -> None:
         self.calls += 1
@@ -241,7 +240,6 @@ async def test_a_job_that_left_one_watch_for_another_ends_with_the_other(run: An
     harness.backlog.put(candidate("j", resource_version="6"), 0)
     harness.backlog.put(candidate("j", resource_version="7"), 0, PART)
     await run(harness, [bookmark("9")])
-    feed = BacklogFeed(harness.backlog, None, {"echo"}, lambda: 0.0, ignore)
-    feed.update(candidate("j", resource_version="7"), deleted=True)
+    harness.feed.feed.update(candidate("j", resource_version="7"), deleted=True)
     harness.backlog.drop_selection(PART)
     assert harness.names() == []

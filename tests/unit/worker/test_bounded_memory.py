@@ -11,6 +11,7 @@ from asyncjob_worker.claiming.backlog import MAX_STALE_ENTRIES, Backlog
 from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.job_rows import RowReader
 from asyncjob_worker.claiming.partitions import PARTITIONS
+from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.settings import Settings
 from support.parts.callbacks import ignore
 from support.parts.worker_parts import candidate
@@ -46,7 +47,13 @@ def rows(kind: str, names: Iterable[str], type_: str = "echo") -> Iterable[Watch
 
 def fed(backlog: Backlog, events: Iterable[WatchEvent]) -> None:
     """Let a feed take in these events."""
-    feed = BacklogFeed(backlog, None, {"echo"}, lambda: 0.0, ignore)
+    feed = BacklogFeed(
+        backlog,
+        JobSelection("default"),
+        types={"echo"},
+        clock=lambda: 0.0,
+        on_candidate=ignore,
+    )
     reader = RowReader()
     for event in events:
         candidate = reader.read(event.object, event.resource_version)

@@ -9,6 +9,7 @@ from asyncjob.errors import InvalidError
 from asyncjob.kube.pacing import TimeSlice
 from asyncjob.shards import shard_of
 from asyncjob_worker.claiming.backlog import Backlog
+from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.job_look import MAX_BYTES, JobLook
 from asyncjob_worker.claiming.partitions import PARTITIONS
 from asyncjob_worker.claiming.selection import JobSelection, Source
@@ -44,15 +45,10 @@ class LookHarness:
         self.backlog.reassign_sources({Source.FOREIGN: (2,) * PARTITIONS}, 0.0)
         self.calls = 0
         self.observer = JobWatchObserver(ignore)
-        self.look = JobLook(
-            self.scripted.session,
-            self.backlog,
-            selection=LOOK,
-            types={"echo"},
-            clock=lambda: 0.0,
-            on_candidate=self.call,
-            observer=self.observer,
+        feed = BacklogFeed(
+            self.backlog, LOOK, types={"echo"}, clock=lambda: 0.0, on_candidate=self.call
         )
+        self.look = JobLook(self.scripted.session, feed, self.observer)
 
     def call(self) -> None:
         self.calls += 1

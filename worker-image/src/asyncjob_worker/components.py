@@ -18,6 +18,7 @@ from asyncjob.lifecycle.claim import LeaseHolder
 from asyncjob.lifecycle.phase_change import PhaseChange
 from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.claimer import Claimer
+from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.foreign_looks import ForeignLooks
 from asyncjob_worker.claiming.job_look import JobLook
 from asyncjob_worker.claiming.queue_state import LiveWorkers, QueueState
@@ -125,34 +126,30 @@ class Components:
             tracing=tracing,
         )
         self.job_watches = metrics.job_watch_observer()
-        new_watch = partial(
-            QueuedJobWatcher,
-            session,
+        new_feed = partial(
+            BacklogFeed,
             self.backlog,
             types=app.handlers,
             clock=boottime,
             on_candidate=self._wake,
-            observer=self.job_watches,
         )
-        new_look = partial(
-            JobLook,
-            session,
-            self.backlog,
-            types=app.handlers,
-            clock=boottime,
-            on_candidate=self._wake,
-            observer=self.job_watches,
-        )
-        self.watcher = new_watch(selection=JobSelection(settings.queue))
+
+        def new_watch(selection: JobSelection) -> QueuedJobWatcher:
+            return QueuedJobWatcher(session, new_feed(selection), self.job_watches)
+
+        def new_look(selection: JobSelection) -> JobLook:
+            return JobLook(session, new_feed(selection), self.job_watches)
+
+        self.watcher = new_watch(JobSelection(settings.queue))
         self.shard_watches = ShardWatches(
             holder.worker,
             self.watcher,
             self.backlog,
-            watch=lambda selection: new_watch(selection=selection),
+            watch=new_watch,
             looks=ForeignLooks(
                 self.backlog,
-                look=lambda selection: new_look(selection=selection),
-                watch=lambda selection: new_watch(selection=selection),
+                look=new_look,
+                watch=new_watch,
             ),
             is_idle=self._is_idle,
         )

@@ -10,20 +10,22 @@ from asyncjob_worker.claiming.selection import JobSelection
 class BacklogFeed:
     """Adds the claimable jobs of known types in one selection to a backlog.
 
-    `told_as` is that selection; None for the watch of all jobs. `on_candidate` is called after each
-    that is added.
+    `on_candidate` is called after each that is added.
     """
 
     def __init__(
         self,
         backlog: Backlog,
-        told_as: JobSelection | None,
+        selection: JobSelection,
+        *,
         types: Container[str],
         clock: Callable[[], float],
         on_candidate: Callable[[], None],
     ) -> None:
+        self.selection = selection
         self._backlog = backlog
-        self._told_as = told_as
+        # None for the watch of all jobs, of which the backlog keeps no account.
+        self._told_as = None if selection.source is None else selection
         self._types = types
         self._clock = clock
         self._on_candidate = on_candidate
@@ -59,6 +61,17 @@ class BacklogFeed:
     def drop(self, name: str) -> None:
         """Remove a job that has left the selection, unless another watch knows it."""
         self._backlog.drop_from(self._told_as, name)
+
+    def forget(self) -> None:
+        """Remove the jobs of the selection that no other watch knows."""
+        if self._backlog.is_shared_out:
+            self._backlog.drop_selection(self._told_as)
+        else:
+            self._backlog.clear()
+
+    def clear(self) -> None:
+        """Remove all jobs, also those that other watches know."""
+        self._backlog.clear()
 
     def _is_known_newer(self, candidate: Candidate, *, gone: bool) -> bool:
         """Return whether another watch has told of a later state of the job.

@@ -4,7 +4,6 @@ Not by a watch: an API server ends one only by its connection, and to open anoth
 costs both sides more than the look.
 """
 
-from collections.abc import Callable, Container
 from typing import Final
 
 from asyncjob.kube import KubeSession
@@ -12,10 +11,8 @@ from asyncjob.kube.pacing import TimeSlice
 from asyncjob.kube.transport import KubeRequest
 from asyncjob.kube.watch import TABLE_TYPE
 from asyncjob.names import JOBS, collection_path
-from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.job_rows import RowReader
-from asyncjob_worker.claiming.selection import JobSelection
 from asyncjob_worker.metrics import JobWatchObserver
 
 MAX_BYTES: Final = 2**18
@@ -23,25 +20,11 @@ MAX_BYTES: Final = 2**18
 
 
 class JobLook:
-    """Brings the queued jobs of known types in one selection into a backlog.
+    """Feeds the backlog with the queued jobs of one selection."""
 
-    `on_candidate` is called after each.
-    """
-
-    def __init__(
-        self,
-        session: KubeSession,
-        backlog: Backlog,
-        *,
-        selection: JobSelection,
-        types: Container[str],
-        clock: Callable[[], float],
-        on_candidate: Callable[[], None],
-        observer: JobWatchObserver,
-    ) -> None:
+    def __init__(self, session: KubeSession, feed: BacklogFeed, observer: JobWatchObserver) -> None:
         self._session = session
-        self._selection = selection
-        self.feed = BacklogFeed(backlog, selection, types, clock, on_candidate)
+        self.feed = feed
         self._observer = observer
         self._versions: dict[str, str] = {}
         self._relisted = False
@@ -51,7 +34,7 @@ class JobLook:
 
         Raises PageTooLargeError if they are many, and what a request raises.
         """
-        params = {**self._selection.params(), "resourceVersion": "0"}
+        params = {**self.feed.selection.params(), "resourceVersion": "0"}
         path = collection_path(self._session.access.namespace, JOBS)
         table = await self._session.send(
             KubeRequest("GET", path, params, accept=TABLE_TYPE, max_bytes=MAX_BYTES)

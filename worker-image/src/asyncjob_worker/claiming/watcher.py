@@ -4,7 +4,6 @@ It is requested as a Table, because the printer columns are all that choosing a 
 """
 
 import asyncio
-from collections.abc import Callable, Container
 from contextlib import aclosing
 
 import structlog
@@ -14,7 +13,6 @@ from asyncjob.kube import KubeSession
 from asyncjob.kube.pacing import event_loop_pacer
 from asyncjob.kube.watch import open_watch, read_events
 from asyncjob.names import JOBS, collection_path
-from asyncjob_worker.claiming.backlog import Backlog
 from asyncjob_worker.claiming.feed import BacklogFeed
 from asyncjob_worker.claiming.job_rows import RowReader
 from asyncjob_worker.claiming.selection import JobSelection
@@ -24,28 +22,15 @@ log = structlog.get_logger()
 
 
 class QueuedJobWatcher:
-    """Adds the claimable jobs of known types in one selection to a backlog.
+    """Feeds the backlog with the queued jobs of one selection.
 
-    `on_candidate` is called after each. Not `run_informer`: that hands on whole objects, and
-    this needs columns of a Table, of a backlog that may be longer than what the worker keeps.
+    Not `run_informer`: that hands on whole objects, and this needs columns of a Table, of a backlog
+    that may be longer than what the worker keeps.
     """
 
-    def __init__(
-        self,
-        session: KubeSession,
-        backlog: Backlog,
-        *,
-        selection: JobSelection,
-        types: Container[str],
-        clock: Callable[[], float],
-        on_candidate: Callable[[], None],
-        observer: JobWatchObserver,
-    ) -> None:
+    def __init__(self, session: KubeSession, feed: BacklogFeed, observer: JobWatchObserver) -> None:
         self._session = session
-        self._backlog = backlog
-        self.selection = selection
-        self._told_as = None if selection.source is None else selection
-        self.feed = BacklogFeed(backlog, self._told_as, types, clock, on_candidate)
+        self.feed = feed
         self._observer = observer
         self._resource_version = ""
         self._watch_task: asyncio.Task[ApiError | None] | None = None
@@ -59,13 +44,18 @@ class QueuedJobWatcher:
         self._resumed = asyncio.Event()
         self._resumed.set()
 
+    @property
+    def selection(self) -> JobSelection:
+        """The jobs that are watched."""
+        return self.feed.selection
+
     def relist(self) -> None:
         """Start again with all jobs that are queued now.
 
         Some were left out of a full backlog, or passed over while the queue had limits.
         """
         self._resource_version = ""
-        self._backlog.clear()
+        self.feed.clear()
         if self._watch_task:
             self._watch_task.cancel()
 
@@ -121,7 +111,7 @@ class QueuedJobWatcher:
         received yet would be missed.
         """
         if not self._resource_version:
-            self._forget_jobs()
+            self.feed.forget()
         reader = RowReader()
         params = {**self.selection.params(), "resourceVersion": self._resource_version}
         path = collection_path(self._session.access.namespace, JOBS)
@@ -139,12 +129,6 @@ class QueuedJobWatcher:
                 else:
                     self._observer.job_event()
                     self.feed.update(candidate, deleted=event.type == "DELETED")
-
-    def _forget_jobs(self) -> None:
-        if self._backlog.is_shared_out:
-            self._backlog.drop_selection(self._told_as)
-        else:
-            self._backlog.clear()
 
 
 def _explain(error: Exception) -> str:
